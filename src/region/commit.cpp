@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <utility>
 #include <vellum/region.hpp>
 
 #include "base/clock.hpp"
@@ -81,32 +82,31 @@ struct Region::Impl::CommitInProgress {
   bool is_snapshot() const noexcept { return snapshot.has_value(); }
 };
 
+// The pages that are found are write-protected again, and no later search finds them. They are
+// therefore pending from the moment at which they are found.
 std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* known) {
-  std::vector<PageNumber> dirty;
+  assert(std::ranges::is_sorted(pending));
   // An earlier commit has taken the marks of some stores to pending pages.
   const bool marks_say_all = cards && pending.empty();
-  const auto merge_pending = [&] {
-    std::vector<PageNumber> merged;
-    std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
-                   std::back_inserter(merged));
-    return merged;
+  const auto before = static_cast<std::ptrdiff_t>(pending.size());
+  const auto merge_found = [&] {
+    assert(std::is_sorted(pending.begin() + before, pending.end()));
+    std::inplace_merge(pending.begin(), pending.begin() + before, pending.end());
+    pending.erase(std::unique(pending.begin(), pending.end()), pending.end());
   };
   try {
     if (cards) {
-      cards->collect(*memory, dirty);
+      cards->collect(*memory, pending);
     } else {
-      memory->collect_dirty(dirty, known);
+      memory->collect_dirty(pending, known);
     }
   } catch (...) {
-    pending = merge_pending();  // the pages found are write-protected again, so they must be kept
+    merge_found();
     throw;
   }
+  merge_found();
   encoder->use_marks(marks_say_all ? cards->marks() : std::span<const cards::MarkedPage>());
-  assert(std::ranges::is_sorted(dirty) && std::ranges::is_sorted(pending));
-  if (pending.empty()) return dirty;
-  dirty = merge_pending();
-  pending.clear();
-  return dirty;
+  return std::exchange(pending, {});
 }
 
 void Region::Impl::require_base_copies() const {

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -27,6 +28,13 @@ constexpr std::size_t kReadPages = 256;
 
 [[noreturn]] void refuse(const char* what, int error) {
   fail(Errc::out_of_memory, "{}: {}", what, std::strerror(error));
+}
+
+// One pass where they ascend already, as they do unless an earlier call has failed.
+void sort_unique(std::vector<PageNumber>& pages) {
+  if (std::adjacent_find(pages.begin(), pages.end(), std::greater_equal<>()) == pages.end()) return;
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
 }
 
 }  // namespace
@@ -144,15 +152,18 @@ void FileMemory::collect_dirty(std::vector<PageNumber>& out, const std::vector<P
   assert(std::is_sorted(foreign_.begin(), foreign_.end()));
   assert(known == nullptr || std::is_sorted(known->begin(), known->end()));
   const PageNumber end = backed_bytes() / kPageBytes;
-  std::vector<PageNumber> stored;
   if (known == nullptr) {
-    written_.collect(0, end, stored);
-    known = &stored;
+    written_.collect(0, end, found_);
+    sort_unique(found_);
+    found_.erase(std::lower_bound(found_.begin(), found_.end(), end), found_.end());
+    known = &found_;
   }
   // Pages that a rollback of grow() has removed are no longer foreign.
   foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
+  out.reserve(out.size() + known->size() + foreign_.size());
   std::set_union(known->begin(), known->end(), foreign_.begin(), foreign_.end(),
                  std::back_inserter(out));
+  if (known == &found_) found_.clear();
 }
 
 // A foreign page has no other copy.

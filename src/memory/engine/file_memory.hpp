@@ -131,6 +131,7 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
 
   ImageBacking& backing_;  // base_copies_
   PrivatePages written_;
+  std::vector<PageNumber> found_;    // by written_, and not yet reported: a call has failed
   PrivatePages patched_;             // of the alias: base copies that the encoder has patched
   std::vector<PageNumber> foreign_;  // ascending
   std::vector<PageNumber> staged_;   // foreign pages of the current commit

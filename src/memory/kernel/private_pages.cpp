@@ -51,7 +51,19 @@ void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNum
   }
 }
 
+// The kernel has armed the pages of the ranges, so ranges stay unread until all their pages are in
+// `out`. A page may be in it twice then.
+void PrivatePages::read_ranges(std::vector<PageNumber>& out) {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  for (; !unread_.empty(); unread_ = unread_.subspan(1)) {
+    const ScanRange& range = unread_.front();
+    for (auto page = range.begin; page < range.end; page += kPageBytes)
+      out.push_back((page - base) / kPageBytes);
+  }
+}
+
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
+  read_ranges(out);
   std::byte* const stop = base_ + end * kPageBytes;
   // At most one range for each page: each of thousands of small files needs few.
   const std::size_t wanted = std::min<std::size_t>(kMaxRanges, end - first);
@@ -61,12 +73,8 @@ void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector
     const long found =
         scan_private(tracker_->pagemap(), at, stop, way_ == Way::written, ranges_, resume);
     if (found < 0) refuse("PAGEMAP_SCAN");
-    const auto base = reinterpret_cast<std::uintptr_t>(base_);
-    for (long i = 0; i < found; ++i) {
-      const ScanRange& range = ranges_[static_cast<std::size_t>(i)];
-      for (auto page = range.begin; page < range.end; page += kPageBytes)
-        out.push_back((page - base) / kPageBytes);
-    }
+    unread_ = std::span(ranges_).first(static_cast<std::size_t>(found));
+    read_ranges(out);
     at = resume;
   }
 }

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "format/wire/types.hpp"
@@ -36,14 +37,16 @@ class PrivatePages {
   PrivatePages& operator=(const PrivatePages&) = delete;
 
   Way way() const noexcept { return way_; }
-  // Appends, ascending, the pages of [first, end) that have been written: since the last call, or
-  // ever. No write is lost: a concurrent write is found by this call or the next one. Throws
-  // Errc::io.
+  // Appends the pages of [first, end) that have been written: since the last call, or ever. No
+  // write is lost: a concurrent write is found by this call or the next one. The pages ascend, and
+  // each is there once, unless an earlier call failed: the next one also appends what that call had
+  // found. Throws Errc::io and std::bad_alloc; the pages appended by then count as reported.
   void collect(format::PageNumber first, format::PageNumber end,
                std::vector<format::PageNumber>& out);
 
  private:
   bool try_way(Way way) noexcept;
+  void read_ranges(std::vector<format::PageNumber>& out);
   void collect_by_scan(format::PageNumber first, format::PageNumber end,
                        std::vector<format::PageNumber>& out);
   void collect_by_pagemap(format::PageNumber first, format::PageNumber end,
@@ -55,6 +58,7 @@ class PrivatePages {
   const std::size_t bytes_;
   Way way_ = Way::pagemap;
   std::vector<ScanRange> ranges_;
+  std::span<const ScanRange> unread_;  // of ranges_: found, and not yet reported
 };
 
 }  // namespace vellum::region

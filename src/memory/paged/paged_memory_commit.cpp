@@ -37,9 +37,9 @@ void PagedMemory::collect_dirty(std::vector<PageNumber>& out,
     std::set_union(spilled.begin(), spilled.end(), written.begin(), written.end(),
                    std::back_inserter(out));
     reclaimer_.note_dirty(written);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     // Some pages are armed again, and no later call would find them.
-    if (known == nullptr) state_.lose("no memory for the list of written pages");
+    if (known == nullptr) state_.lose("the search for written pages failed");
     throw;
   }
 }
