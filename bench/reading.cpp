@@ -10,12 +10,19 @@
 // the next position; in pages of 4 KiB, in huge pages (RegionOptions::huge_pages), and in the
 // mapped copy.
 //
+// And the second opening of a version whose decoded pages stay (VELLUM_KEEP_VERSIONS): opened and
+// read as above by a new process, after another one has read it and has ended. Target: 1.5 times
+// the mapped copy.
+//
 //   bench_reading [--json FILE] [--dir DIR] [--mib 256] [--rounds 5] [--engine automatic|...]
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <vellum/store.hpp>
 
@@ -71,6 +78,8 @@ std::uint64_t read_random(Bytes bytes) {
   return total;
 }
 
+constexpr double kMaxKeptRatio = 1.5;
+
 // The next position depends on the word read: no access can run ahead.
 std::uint64_t follow(Bytes bytes) {
   constexpr int kSteps = 2'000'000;
@@ -101,6 +110,19 @@ double measure(const std::string& path, vellum::Engine engine, vellum::Advice ad
     const auto region = store.open_version("filled", options);
     region.advise(region.whole(), advice);
     return ms_of(read, {static_cast<const std::byte*>(region.data()), region.size_bytes()});
+  });
+}
+
+// Opening included.
+double measure_kept(const std::string& path, vellum::Engine engine, Read read) {
+  return bench::in_child([&] {
+    const auto start = bench::Clock::now();
+    auto store = vellum::Store::open(path);
+    vellum::RegionOptions options;
+    options.engine = engine;
+    const auto region = store.open_version("filled", options);
+    ms_of(read, {static_cast<const std::byte*>(region.data()), region.size_bytes()});
+    return bench::seconds_since(start) * 1e3;
   });
 }
 
@@ -166,6 +188,45 @@ void compare_follow(const std::string& path, const std::string& copy, vellum::En
   report.figure("prefetch_huge_ms", huge.prefetch_ms);
 }
 
+// VELLUM_KEEP_VERSIONS for this process, in a directory of its own.
+class KeepsVersions {
+ public:
+  explicit KeepsVersions(std::size_t bytes) {
+    if (::mkdtemp(directory_) == nullptr) throw std::runtime_error("no directory in /dev/shm");
+    ::setenv("VELLUM_SHARE_DIRECTORY", directory_, 1);
+    ::setenv("VELLUM_KEEP_VERSIONS", std::to_string(bytes).c_str(), 1);
+  }
+  ~KeepsVersions() {
+    ::unsetenv("VELLUM_KEEP_VERSIONS");
+    ::unsetenv("VELLUM_SHARE_DIRECTORY");
+    std::filesystem::remove_all(directory_);
+  }
+  KeepsVersions(const KeepsVersions&) = delete;
+  KeepsVersions& operator=(const KeepsVersions&) = delete;
+
+ private:
+  char directory_[64] = "/dev/shm/bench-reading-XXXXXX";
+};
+
+void compare_kept(const std::string& path, const std::string& copy, std::size_t bytes,
+                  vellum::Engine engine, std::size_t rounds, bench::Report& report) {
+  const KeepsVersions keeps(2 * bytes);
+  bench::Table table({"second opening, ms", "kept pages", "mapped copy", "kept/copy", "target"});
+  for (const auto& [name, read] :
+       {std::pair<const char*, Read>{"scan", scan}, {"random chunks", read_random}}) {
+    measure_kept(path, engine, scan);
+    double kept = 1e9, plain = 1e9;
+    for (std::size_t i = 0; i < rounds; ++i) {
+      kept = std::min(kept, measure_kept(path, engine, read));
+      plain = std::min(plain, measure_copy(copy, read));
+    }
+    table.row({name, bench::fixed(kept, 1), bench::fixed(plain, 1), bench::fixed(kept / plain, 2),
+               bench::fixed(kMaxKeptRatio, 1)});
+    report.figure(fmt::format("kept_{}_ms", name), kept);
+  }
+  table.print();
+}
+
 void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 256) << 20;
@@ -207,6 +268,7 @@ void run(const bench::Options& options) {
   }
   table.print();
   compare_follow(path, copy, engine, rounds, report);
+  compare_kept(path, copy, bytes, engine, rounds, report);
   report.finish(options.json_file());
 }
 

@@ -13,6 +13,7 @@
 #include "memory/engine/engine.hpp"
 #include "memory/kernel/support.hpp"
 #include "memory/shared/share_name.hpp"
+#include "memory/shared/shared_directory.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -95,7 +96,10 @@ std::shared_ptr<region::SharedChunks> open_shared(const RegionOptions& options,
   if (identity.empty() || options.huge_pages || memory.size_bytes == 0) return nullptr;
   if (region::choose_engine(options.engine, false) == Engine::uffd && !region::uffd_engine_shares())
     return nullptr;
-  auto file = region::SharedFile::open({identity, memory.size_bytes, memory.chunk_bytes});
+  const region::SharedLayout layout{identity, memory.size_bytes, memory.chunk_bytes};
+  const std::uint64_t kept_bytes = region::kept_limit_bytes();
+  auto file = kept_bytes != 0 ? region::SharedFile::open_kept(layout, kept_bytes) : nullptr;
+  if (!file && options.share) file = region::SharedFile::open(layout);
   return file ? std::make_shared<region::SharedChunks>(std::move(file)) : nullptr;
 }
 
@@ -203,7 +207,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(
   auto& resolved = kept.version;
   const auto set_owner = store::working_set_owner(resolved);
   // The shared pages are plain.
-  const bool shares = options.share && !impl->core->is_encrypted();
+  const bool shares =
+      (options.share || region::kept_limit_bytes() != 0) && !impl->core->is_encrypted();
   const std::string identity = shares ? region::share_name(*impl->core, resolved) : "";
   impl->sequence = resolved.head_sequence();
   const std::uint64_t address = resolved.head_info().base_address;

@@ -1,8 +1,8 @@
 // memory/shared/shared_file.hpp: a file in memory that the readers of one version share.
 //
 // It is in a tmpfs, belongs to one user and has mode 0600. The first reader creates it, complete
-// before it has its name; every reader holds a shared lock on it, and the last one removes it. The
-// files of killed readers are removed by the next process that opens one.
+// before it has its name; every reader holds a shared lock on it, and the last one removes it,
+// unless it is kept (shared_directory.hpp).
 //
 //   content   the version's chunks, each at its offset in the version
 //   words     8 bytes a chunk: whether it is full, and its checksum (shared_chunks.hpp)
@@ -38,9 +38,12 @@ struct SharedLayout {
 
 class SharedFile {
  public:
-  // Null: no tmpfs is available, or another file has the name. In the directory
-  // VELLUM_SHARE_DIRECTORY; without it, in /dev/shm or else in XDG_RUNTIME_DIR.
+  // Null: no tmpfs is available, or another file has the name.
   static std::unique_ptr<SharedFile> open(const SharedLayout& layout);
+  // A file that stays after its last reader. Null also if there is no room for it. REQUIRES:
+  // limit_bytes is not 0.
+  static std::unique_ptr<SharedFile> open_kept(const SharedLayout& layout,
+                                               std::uint64_t limit_bytes);
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
@@ -56,11 +59,15 @@ class SharedFile {
   std::uint64_t loader_byte() const noexcept { return layout_.chunks() + 1; }
 
  private:
-  SharedFile(const SharedLayout& layout, int directory);
+  SharedFile(const SharedLayout& layout, int directory, std::uint64_t kept_limit_bytes);
+  static std::unique_ptr<SharedFile> open_in(const SharedLayout& layout, int directory,
+                                             std::uint64_t kept_limit_bytes);
+  bool is_kept() const noexcept { return kept_limit_bytes_ != 0; }
   enum class OpenedFile { usable, removed, refused };
   bool open_or_create();
   OpenedFile open_existing();
   OpenedFile create();
+  OpenedFile create_kept();
   OpenedFile check() const;
   std::uint64_t readers_byte() const noexcept { return layout_.chunks(); }
   void close_file() noexcept;
@@ -68,6 +75,7 @@ class SharedFile {
   const SharedLayout layout_;
   const std::string name_;
   const int directory_;
+  const std::uint64_t kept_limit_bytes_;  // 0: the last reader removes the file
   int file_ = -1;
   base::ForkedLocks forked_;
 };
