@@ -9,7 +9,6 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/files/directory_identity.hpp"
 #include "format/newest_snapshots.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/order_file.hpp"
@@ -65,16 +64,10 @@ void drop_file(const PackStore& store) noexcept {
   }
 }
 
-// A simulated file system has no identities: there, the time alone counts.
 std::optional<DirectoryState> refs_state(const PackStore& store) {
-  const auto time = store.fs().directory_time_ns(store.snapshots_directory());
-  if (!time) return std::nullopt;
-  DirectoryState state{.modified_ns = *time};
-  if (const auto identity = base::directory_identity(store.fs(), store.snapshots_directory())) {
-    state.changed_ns = identity->changed_ns;
-    state.inode = identity->inode;
-  }
-  return state;
+  const auto state = store.fs().directory_state(store.snapshots_directory());
+  if (!state) return std::nullopt;
+  return DirectoryState{state->modified_ns, state->changed_ns, state->inode};
 }
 
 bool is_current(const PackStore& store, const NewestSnapshots& noted) {
@@ -95,7 +88,7 @@ std::optional<NewestSnapshots> current_file(const PackStore& store) {
 // another user. REQUIRES: the lock of orders is held.
 std::optional<DirectoryState> mark_refs(const PackStore& store) {
   const std::string& directory = store.snapshots_directory();
-  const auto before = store.fs().directory_time_ns(directory);
+  const auto before = refs_state(store);
   if (!before) return std::nullopt;
   constexpr std::int64_t kStep = 1000;  // some file systems keep microseconds, or a tenth of one
   std::int64_t mark = std::max<std::int64_t>(base::wall_clock_ns(), kStep) / kStep * kStep;
@@ -104,7 +97,7 @@ std::optional<DirectoryState> mark_refs(const PackStore& store) {
       return std::nullopt;
     mark = noted->refs.modified_ns + kStep;
   }
-  if (mark == *before) mark += kStep;
+  if (mark == before->modified_ns) mark += kStep;
   store.fs().set_directory_time(directory, mark);
   const auto after = refs_state(store);
   return after && after->modified_ns == mark ? after : std::nullopt;

@@ -8,7 +8,6 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/files/directory_identity.hpp"
 #include "format/newest_snapshots.hpp"
 #include "store/catalog/order_file.hpp"
 #include "store/catalog/snapshot_order.hpp"
@@ -105,13 +104,12 @@ class NewestSnapshotsTest : public testing::Test {
   static void add_many(StoreDirectory& store, std::size_t count = kMany) {
     for (std::size_t i = 0; i < count; ++i) add(store, "v" + std::to_string(i));
   }
-  static std::int64_t time_of_refs(const PackStore& store) {
-    return base::posix_fs().directory_time_ns(store.snapshots_directory()).value();
-  }
   static format::DirectoryState state_of_refs(const PackStore& store) {
-    const auto identity =
-        base::directory_identity(base::posix_fs(), store.snapshots_directory()).value();
-    return {time_of_refs(store), identity.changed_ns, identity.inode};
+    const auto state = base::posix_fs().directory_state(store.snapshots_directory()).value();
+    return {state.modified_ns, state.changed_ns, state.inode};
+  }
+  static std::int64_t time_of_refs(const PackStore& store) {
+    return state_of_refs(store).modified_ns;
   }
   NewestSnapshots noted_of(const PackStore& store) const {
     NewestSnapshots noted;
@@ -492,9 +490,10 @@ TEST_F(NewestSnapshotsTest, HostileBytesInTheFileAreNotBelieved) {
 class CoarseFs final : public ForwardingFs {
  public:
   CoarseFs() : ForwardingFs(base::posix_fs()) {}
-  std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
-    const auto time = ForwardingFs::directory_time_ns(path);
-    return time ? std::optional(*time / 1'000'000'000 * 1'000'000'000) : time;
+  std::optional<base::DirectoryState> directory_state(const std::string& path) const override {
+    auto state = ForwardingFs::directory_state(path);
+    if (state) state->modified_ns = state->modified_ns / 1'000'000'000 * 1'000'000'000;
+    return state;
   }
 };
 
