@@ -1,5 +1,5 @@
-// mount/operations.cpp: see operations.hpp.
-#include "mount/operations.hpp"
+// mount/operations.cpp: the kernel's requests to read.
+#include "mount/fuse.hpp"
 
 #include <unistd.h>
 

@@ -11,7 +11,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "cli/names/snapshot_set.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "region/api/import.hpp"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/fail.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "region/api/version_names.hpp"
 
 namespace vellum::cli {

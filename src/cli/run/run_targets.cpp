@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "cli/files/ingest_file.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "run/run/run_record.hpp"
 
 namespace vellum::cli {
