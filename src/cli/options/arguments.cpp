@@ -15,6 +15,8 @@
 namespace vellum::cli {
 namespace {
 
+constexpr std::size_t kMaxNameBytes = 200;
+
 // The power of two for a unit, or nothing. "KB" is refused: it may mean 1000 or 1024.
 std::optional<unsigned> unit_shift(std::string unit) {
   std::transform(unit.begin(), unit.end(), unit.begin(),
@@ -58,15 +60,17 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
   return number << *shift;
 }
 
+bool is_good_name(const std::string& name) noexcept {
+  return !name.empty() && name.size() <= kMaxNameBytes && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), is_name_byte);
+}
+
 void require_good_name(const std::string& name) {
-  constexpr std::size_t kMaxNameBytes = 200;
-  if (name.empty() || name.size() > kMaxNameBytes || name[0] == '.' || name[0] == '-' ||
-      !std::all_of(name.begin(), name.end(), is_name_byte)) {
-    fail(Errc::invalid_argument,
-         "'{}' cannot be a name: a name is 1 to {} bytes of letters, digits and "
-         ". _ + - (or UTF-8), not starting with . or -",
-         name, kMaxNameBytes);
-  }
+  if (is_good_name(name)) return;
+  fail(Errc::invalid_argument,
+       "'{}' cannot be a name: a name is 1 to {} bytes of letters, digits and "
+       ". _ + - (or UTF-8), not starting with . or -",
+       name, kMaxNameBytes);
 }
 
 void require_good_message(const std::string& message) {

@@ -393,6 +393,21 @@ TEST_F(Sets, ABackupOfSeveralFilesIsOneEntryAndRestoresAsOne) {
   EXPECT_EQ(lines_with(log(), "monday"), 0U) << log();
 }
 
+TEST_F(Sets, AFileWhoseNameNoBranchCanHaveIsAMember) {
+  const auto made = must({"backup", s(), file("a b.db", "first"), file("a+b.db", "second"),
+                          "--name", "monday", "--json"})
+                        .json();
+  const std::string branch = made.at("files").at(0).at("branch");
+  EXPECT_TRUE(branch.starts_with("+a+b.db+")) << branch;
+  EXPECT_EQ(must({"cat", s(), branch}).out, "first");
+  EXPECT_EQ(must({"cat", s(), "a+b.db"}).out, "second");
+  fs::create_directory(path("to"));
+  must({"restore", s(), "monday", path("to")});
+  EXPECT_EQ(read_file(path("to/" + branch)), "first");
+  must({"run", "--store", s(), "--file", path("a b.db"), "--file", path("a+b.db"), "--", "true"});
+  must({"restore", s(), "monday"});
+}
+
 TEST_F(Sets, AreAllOrNothing) {
   file("a.db", "a");
   must({"backup", s(), path("a.db"), "--name", api::member_name("taken", {"a.db", "b"}, "a.db")});
