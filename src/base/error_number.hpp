@@ -28,6 +28,11 @@ inline int error_number(Errc code) noexcept {
   }
 }
 
+// Whether a call has failed for lack of descriptors or memory: it may succeed later.
+constexpr bool is_shortage(int error) noexcept {
+  return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 // 0, or -1 and errno.
 inline int as_result(int error) noexcept {
   assert(error >= 0);

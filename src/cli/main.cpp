@@ -16,11 +16,11 @@
 #include <vellum/version.hpp>
 
 #include "base/fail.hpp"
+#include "cli/options/key_arguments.hpp"
+#include "cli/options/settings.hpp"
+#include "cli/options/suggest.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/key_arguments.hpp"
-#include "cli/terminal/settings.hpp"
-#include "cli/terminal/suggest.hpp"
 
 namespace vellum::cli {
 namespace {

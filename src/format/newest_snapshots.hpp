@@ -1,7 +1,7 @@
 // format/newest_snapshots.hpp: the file snapshots.newest, the newest snapshots in their order.
 //
 // It is only a hint. A reader of the newest snapshots need not read the refs of all others
-// (store/catalog/newest_snapshots.hpp).
+// (store/catalog/snapshots/newest_snapshots.hpp).
 #pragma once
 
 #include <cstddef>

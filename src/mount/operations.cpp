@@ -1,5 +1,5 @@
-// mount/operations.cpp: see operations.hpp.
-#include "mount/operations.hpp"
+// mount/operations.cpp: the kernel's requests to read.
+#include "mount/fuse.hpp"
 
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mount/reply.hpp"
@@ -61,6 +62,19 @@ void get_attributes(fuse_req_t request, fuse_ino_t number, fuse_file_info*) {
   });
 }
 
+// The handle exists until close_handle().
+template <typename Handle>
+void reply_opened(fuse_req_t request, fuse_file_info* file, std::unique_ptr<Handle> handle) {
+  file->fh = reinterpret_cast<std::uint64_t>(handle.get());
+  if (fuse_reply_open(request, file) == 0) static_cast<void>(handle.release());
+}
+
+template <typename Handle>
+void close_handle(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
+  delete &handle_of<Handle>(file);
+  fuse_reply_err(request, 0);
+}
+
 void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* file) {
   reply(request, [&] {
     const auto node = node_of(request, number);
@@ -69,17 +83,10 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* file) {
       fuse_reply_err(request, EROFS);
       return;
     }
-    auto opened = std::make_unique<OpenFile>(
-        OpenFile{node, node->is_writable() ? nullptr : tree_of(request).open(*node)});
-    file->fh = reinterpret_cast<std::uint64_t>(opened.get());
     file->keep_cache = 1;  // also across openings of this version
-    if (fuse_reply_open(request, file) == 0) static_cast<void>(opened.release());
+    const auto source = node->is_writable() ? nullptr : tree_of(request).open(*node);
+    reply_opened(request, file, std::make_unique<OpenFile>(OpenFile{node, source}));
   });
-}
-
-void close_file(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
-  delete &handle_of<OpenFile>(file);
-  fuse_reply_err(request, 0);
 }
 
 void read_file(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset,
@@ -129,14 +136,8 @@ void open_directory(fuse_req_t request, fuse_ino_t number, fuse_file_info* file)
     if (node == nullptr) return;
     auto names = std::make_unique<OpenDirectory>(tree_of(request).list(*node));
     names->insert(names->begin(), {".", ".."});
-    file->fh = reinterpret_cast<std::uint64_t>(names.get());
-    if (fuse_reply_open(request, file) == 0) static_cast<void>(names.release());
+    reply_opened(request, file, std::move(names));
   });
-}
-
-void close_directory(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
-  delete &handle_of<OpenDirectory>(file);
-  fuse_reply_err(request, 0);
 }
 
 // Only names: the kernel looks up the type of an entry when it is used.
@@ -167,11 +168,11 @@ fuse_lowlevel_ops operations() {
   out.forget_multi = forget_many;
   out.getattr = get_attributes;
   out.open = open_file;
-  out.release = close_file;
+  out.release = close_handle<OpenFile>;
   out.read = read_file;
   out.lseek = seek;
   out.opendir = open_directory;
-  out.releasedir = close_directory;
+  out.releasedir = close_handle<OpenDirectory>;
   out.readdir = read_directory;
   add_write_operations(out);
   return out;

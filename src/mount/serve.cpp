@@ -17,7 +17,7 @@
 
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
-#include "mount/operations.hpp"
+#include "mount/fuse.hpp"
 #include "mount/stop_signals.hpp"
 #include "mount/tree.hpp"
 #include "mount/writable_file.hpp"

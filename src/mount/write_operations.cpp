@@ -4,7 +4,7 @@
 // close(2) would break the transactions of programs that close one of several descriptors, as every
 // exiting child of fork(2) does. The operation flush is therefore missing, and the kernel does not
 // request it again.
-#include "mount/operations.hpp"
+#include "mount/fuse.hpp"
 
 #include <cerrno>
 #include <cstddef>

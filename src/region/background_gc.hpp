@@ -30,7 +30,7 @@ class BackgroundGc {
  public:
   using Policy = store::WriterPolicy::Gc;
 
-  // By the store's policy (store/catalog/writer_policy.hpp). `head`: of the branch that the region
+  // By the store's policy (WriterPolicy). `head`: of the branch that the region
   // writes.
   BackgroundGc(std::shared_ptr<store::StoreDirectory> core, const format::Version& head);
   ~BackgroundGc();  // stops the thread; the next gc frees the rest

@@ -15,7 +15,7 @@
 #include "memory/kernel/fault_router.hpp"
 #include "region/commit_report.hpp"
 #include "region/region_impl.hpp"
-#include "store/branch/checkpoint/committed_pages.hpp"
+#include "store/branch/checkpoint/checkpoint.hpp"
 
 namespace vellum {
 

@@ -6,14 +6,13 @@
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
-#include "base/memory/kernel_page_size.hpp"
-#include "base/memory/room_to_grow.hpp"
+#include "base/memory/process_memory.hpp"
 #include "base/round_up.hpp"
-#include "base/threads/processors.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "memory/engine/engine.hpp"
 #include "memory/kernel/support.hpp"
-#include "memory/shared/share_name.hpp"
 #include "memory/shared/shared_directory.hpp"
+#include "memory/shared/shared_file.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_directory.hpp"

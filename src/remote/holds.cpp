@@ -11,7 +11,7 @@
 #include "base/files/real_path.hpp"
 #include "format/wire/wire.hpp"
 #include "remote/engine/attempts.hpp"
-#include "store/catalog/lock/remote_readers.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -14,7 +14,7 @@
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/branch_relation.hpp"
 #include "remote/session/missing_pieces.hpp"
-#include "store/branch/adopt_version.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/reach/roots.hpp"

@@ -28,7 +28,7 @@
 #include "remote/pieces/uploads.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/branch_relation.hpp"
-#include "store/branch/adopt_version.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/commit_name.hpp"
 #include "store/catalog/names.hpp"

@@ -12,7 +12,7 @@
 #include "base/threads/start_thread.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
-#include "store/branch/adopt_version.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::remote {

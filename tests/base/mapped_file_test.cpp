@@ -1,5 +1,5 @@
 // A file that is held by a mapping reads like a file that is held by a descriptor.
-#include "base/files/mapped_file.hpp"
+#include "base/files/read_only_file.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include "remote_model/actor.hpp"
 #include "remote_model/group_steps.hpp"
 #include "remote_model/stations.hpp"
-#include "store/branch/rename_branch.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/tier/tier_policy.hpp"
 #include "support/s3_url.hpp"

@@ -1,10 +1,14 @@
 // vellum run: a file that is opened, appended to and closed again and again is committed once
 // (programs/appends.c), and each close(2) still has happened or not after a kill.
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 #include <vellum/store.hpp>
 
 #include "run/run_lib.hpp"
@@ -151,6 +155,55 @@ class RunAppendsToTwoNoSanitizer : public RunAppendsNoSanitizer {
 
   const std::string first_ = path("a.db"), second_ = path("b.db");
 };
+
+// A file that its program has closed, and keeps for a later commit while it uses another one.
+class RunKeepsNoSanitizer : public CliTest {
+ protected:
+  void SetUp() override {
+    running_ = fork();
+    if (running_ == 0)
+      become_vellum({"run", "--store", path("store"), "--file", kept_, "--file", path("other"),
+                     "--", VELLUM_APPENDS, "kept-beside", kept_, path("other"), path("end")});
+    for (int i = 0; i < 3000 && !is_kept(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(is_kept());
+  }
+  ~RunKeepsNoSanitizer() override {
+    write_file(path("end"), "");
+    int status = 0;
+    EXPECT_EQ(running_, waitpid(running_, &status, 0));
+    EXPECT_EQ(0, status);
+  }
+  bool is_kept() const {
+    std::error_code none;
+    const std::string tail = path("store/branches/kept/image.tail");
+    return fs::exists(tail, none) && fs::file_size(tail, none) != 0;
+  }
+
+  const std::string kept_ = path("kept");
+
+ private:
+  pid_t running_ = 0;
+};
+
+TEST_F(RunKeepsNoSanitizer, ABackupAsksForIt) {
+  must({"backup", path("store"), kept_, "--name", "backup"});
+  EXPECT_EQ("0000000\nkept", must({"cat", path("store"), "backup"}).out);
+  EXPECT_EQ("0000000\nkept", must({"cat", path("store"), "kept"}).out) << "the run's commit";
+}
+
+TEST_F(RunKeepsNoSanitizer, ARestoreAsksForIt) {
+  write_file(path("new"), "new");
+  must({"import", path("store"), "new", path("new")});
+  must({"restore", path("store"), "new", kept_});
+  EXPECT_EQ("new", read_file(kept_));
+  EXPECT_EQ("0000000\nkept", must({"cat", path("store"), "kept"}).out);
+}
+
+TEST_F(RunKeepsNoSanitizer, AnotherRunAsksForIt) {
+  must({"run", "--store", path("store"), "--file", kept_, "--branch", "kept", "--", "true"});
+  EXPECT_EQ("0000000\nkept", must({"cat", path("store"), "kept"}).out);
+}
 
 // The commit of the other file may refer to the appended bytes.
 TEST_F(RunAppendsToTwoNoSanitizer, AFlushOfAnotherFileCommitsTheAppendedBytesFirst) {

@@ -2,7 +2,6 @@
 #include "base/files/file.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/files/directory_identity.hpp"
 #include "base/size_limit.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/forked_locks.hpp"
@@ -486,7 +485,7 @@ struct NoDirectory : Error {
   fail(path, "open directory", error);
 }
 
-class PosixFs : public Fs, public DirectoryIdentities {
+class PosixFs : public Fs {
  public:
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
     const AtPath at = resolve(path);
@@ -536,18 +535,12 @@ class PosixFs : public Fs, public DirectoryIdentities {
   bool exists(const std::string& path) const override { return kind(path) != 0; }
   bool is_directory(const std::string& path) const override { return S_ISDIR(kind(path)); }
 
-  std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
+  std::optional<DirectoryState> directory_state(const std::string& path) const override {
     const Descriptor fd = open_directory(path);
     struct stat status{};
     check(::fstat(fd.get(), &status), path, "stat");
-    return nanoseconds_of(status.st_mtim);
-  }
-
-  std::optional<DirectoryIdentity> directory_identity(const std::string& path) const override {
-    const Descriptor fd = open_directory(path);
-    struct stat status{};
-    check(::fstat(fd.get(), &status), path, "stat");
-    return DirectoryIdentity{status.st_ino, nanoseconds_of(status.st_ctim)};
+    return DirectoryState{nanoseconds_of(status.st_mtim), nanoseconds_of(status.st_ctim),
+                          status.st_ino};
   }
 
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {

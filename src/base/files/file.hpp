@@ -129,6 +129,14 @@ struct DirEntry {
   bool is_directory = false;
 };
 
+// Times since 1970-01-01 UTC. A copy of a directory may have its st_mtime; no program can give it the
+// other two.
+struct DirectoryState {
+  std::int64_t modified_ns = 0;  // st_mtime: a name was added or removed, or the time was set
+  std::int64_t changed_ns = 0;   // st_ctime
+  std::uint64_t inode = 0;
+};
+
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -152,12 +160,11 @@ class Fs {
   virtual bool exists(const std::string& path) const = 0;  // lstat
   // A directory, and not a symbolic link to one.
   virtual bool is_directory(const std::string& path) const;
-  // When a name was last added to a directory or removed from it (st_mtime). nullopt: the file
-  // system does not say.
-  virtual std::optional<std::int64_t> directory_time_ns(const std::string&) const {
+  // nullopt: the file system does not say.
+  virtual std::optional<DirectoryState> directory_state(const std::string&) const {
     return std::nullopt;
   }
-  // Sets that time. Only the directory's owner may. A file system may store a less exact time.
+  // Sets its modified_ns. Only the directory's owner may. A file system may store a less exact time.
   virtual void set_directory_time(const std::string& path, std::int64_t time_ns);
 };
 

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/error_number.hpp"
 #include "base/fail.hpp"
-#include "base/shortage.hpp"
 #include "base/size_limit.hpp"
 
 namespace vellum::base {

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <condition_variable>
@@ -64,6 +65,8 @@ class Job {
 };
 
 }  // namespace
+
+unsigned processors() noexcept { return std::max(1U, std::thread::hardware_concurrency()); }
 
 struct ThreadPool::Impl {
   explicit Impl(std::size_t threads) : wanted(threads) {}

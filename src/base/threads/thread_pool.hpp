@@ -7,6 +7,9 @@
 
 namespace vellum::base {
 
+// The number of the machine's processors: at least 1; 1 if it is unknown.
+unsigned processors() noexcept;
+
 class ThreadPool {
  public:
   // `threads` workers in addition to the caller; with 0 the caller runs everything. Threads start

@@ -1,7 +1,6 @@
 // cli/commands/cmd_backup.cpp: vellum backup: records a file's current content, while other
 // programs may have it open.
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -11,7 +10,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/ingest_file.hpp"
 #include "cli/names/snapshot_set.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "region/api/import.hpp"
@@ -39,8 +38,8 @@ void repair_image(const BackupArguments& arguments, Store& store) {
   for (const std::string& branch : branches_with_image(store, path)) {
     if (!store.branch_image(branch)->in_use) continue;
     try {
-      // A program under `vellum run` commits a file soon after closing it.
-      api::when_free(std::chrono::steady_clock::now() + std::chrono::seconds(1), {Errc::busy},
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      api::when_free(store.path(), branch, end, {Errc::busy},
                      [&] { store.open_region(branch, image_at(path)).close(); });
     } catch (const Error& error) {
       if (error.code() == Errc::busy) refuse_live(arguments, branch);
@@ -85,7 +84,7 @@ int back_up_one(Context& context, BackupArguments arguments) {
   return kExitOk;
 }
 
-// A file each: its branch has the name of the file, as under `vellum run`.
+// A file each, in a branch as under `vellum run`.
 std::vector<BackupArguments> each_file(const BackupArguments& arguments) {
   std::vector<BackupArguments> out;
   for (const std::string& file : arguments.files) {
@@ -93,8 +92,7 @@ std::vector<BackupArguments> each_file(const BackupArguments& arguments) {
     one.file = data_file(file);
     const std::string path = regular_file(one.file);
     require_no_companions(path);
-    one.branch = std::filesystem::path(path).filename().string();
-    require_good_name(one.branch);
+    one.branch = branch_of_file(path);
     for (const BackupArguments& other : out) {
       if (other.branch == one.branch)
         fail(Errc::invalid_argument, "{} and {} would be one branch: '{}'", other.file, one.file,

@@ -4,8 +4,8 @@
 
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
+#include "cli/options/encoding_arguments.hpp"
 #include "cli/terminal/command.hpp"
-#include "cli/terminal/encoding_arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 
 namespace vellum::cli {

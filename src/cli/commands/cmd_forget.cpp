@@ -5,8 +5,8 @@
 #include <vellum/retention.hpp>
 
 #include "base/fail.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/remote/remote_commands.hpp"
-#include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/options/suggest.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/suggest.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/files/file_family.hpp"
 #include "cli/files/import_metall.hpp"
 #include "cli/files/ingest_file.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "region/api/import.hpp"

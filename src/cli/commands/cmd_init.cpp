@@ -5,11 +5,11 @@
 #include <system_error>
 
 #include "base/fail.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
+#include "cli/options/encoding_arguments.hpp"
+#include "cli/options/key_arguments.hpp"
 #include "cli/terminal/command.hpp"
-#include "cli/terminal/encoding_arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/key_arguments.hpp"
 
 namespace vellum::cli {
 namespace {

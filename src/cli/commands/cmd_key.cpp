@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/options/key_arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/key_arguments.hpp"
 #include "cli/terminal/table.hpp"
 #include "remote/engine/url.hpp"
 #include "vellum/store.hpp"

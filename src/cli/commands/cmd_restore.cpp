@@ -158,8 +158,8 @@ void commit_current_content(Store& store, const std::string& path) {
     const auto image = store.branch_image(branch);
     if (!image || (!image->in_use && !image->changed)) continue;
     try {
-      // A program under `vellum run` commits a file soon after closing it.
-      api::when_free(std::chrono::steady_clock::now() + std::chrono::seconds(1), {Errc::busy},
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      api::when_free(store.path(), branch, end, {Errc::busy},
                      [&] { commit_as_found(store, branch, image_at(path)); });
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists) throw;

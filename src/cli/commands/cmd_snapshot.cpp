@@ -5,7 +5,7 @@
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/names/snapshot_set.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 

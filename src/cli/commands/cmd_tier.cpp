@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/lock_holders.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

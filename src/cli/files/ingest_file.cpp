@@ -5,8 +5,9 @@
 #include <system_error>
 
 #include "base/fail.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "region/api/version_names.hpp"
+#include "run/run/config.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -93,6 +94,11 @@ std::string data_file(const std::string& file) {
   const auto inside = std::filesystem::path(file) / "data.mdb";
   std::error_code problem;
   return std::filesystem::is_regular_file(inside, problem) ? inside.string() : file;
+}
+
+std::string branch_of_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  return is_good_name(name) ? name : preload::branch_of_path("/" + name);
 }
 
 RegionOptions image_at(const std::string& path) {

@@ -41,6 +41,10 @@ std::string whole_path(const std::string& file);
 // For a directory with data.mdb, returns that file, as LMDB does.
 std::string data_file(const std::string& file);
 
+// The branch of one of several files: the file's name. A name that no branch can have is escaped like
+// the paths of a pattern (run/run/config.hpp).
+std::string branch_of_file(const std::string& path);
+
 RegionOptions image_at(const std::string& path);
 // Options for a file that a program may have recreated without the library.
 RegionOptions image_as_it_is(const std::string& path);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/history/heat_map.hpp"
 #include "cli/terminal/output.hpp"
@@ -33,5 +34,16 @@ using HeatLink = std::function<std::string(const std::string& before, const std:
 // A standalone SVG document with a legend and an axis: it loads no external resources, and contains
 // no script. With `link`, names and cells lead to the changes.
 std::string heat_svg(const HeatMap& map, const HeatLink& link = nullptr);
+
+struct Png {
+  std::uint32_t width = 0, height = 0;  // in pixels
+  std::vector<std::byte> bytes;
+};
+
+// With libpng: a row of cells for each version, the newest first, in the colours of the SVG, without text. If
+// the picture would have more than 16 million pixels, cells are smaller, down to a pixel. Throws
+// Errc::invalid_argument for more versions than pixels, Errc::unsupported without libpng. REQUIRES:
+// the map has rows.
+Png heat_png(const HeatMap& map);
 
 }  // namespace vellum::cli

@@ -1,4 +1,4 @@
-#include "cli/history/heat_png.hpp"
+// cli/history/heat_png.cpp: a heat map as a PNG, with libpng.
 
 #include <png.h>
 

@@ -1,6 +1,6 @@
 // cli/history/no_heat_png.cpp: for builds without libpng.
 #include "base/fail.hpp"
-#include "cli/history/heat_png.hpp"
+#include "cli/history/heat_drawing.hpp"
 
 namespace vellum::cli {
 

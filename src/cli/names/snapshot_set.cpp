@@ -6,7 +6,7 @@
 
 #include "base/fail.hpp"
 #include "base/try_to.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/output.hpp"
 #include "region/api/version_names.hpp"
 

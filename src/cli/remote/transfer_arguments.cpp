@@ -1,7 +1,7 @@
 #include "cli/remote/transfer_arguments.hpp"
 
 #include "base/fail.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 
 namespace vellum::cli {
 namespace {

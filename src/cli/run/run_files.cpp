@@ -57,8 +57,8 @@ void force_comparison(const std::string& path) {
 // A killed process may take time to end. A process that this run has not started usually has the
 // branch only briefly.
 template <typename Open>
-auto RunFiles::when_free(const Open& open) const {
-  return api::when_free(wait_until_, {Errc::busy}, open);
+auto RunFiles::when_free(const std::string& branch, const Open& open) const {
+  return api::when_free(store_.path(), branch, wait_until_, {Errc::busy}, open);
 }
 
 RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::RunTarget> targets)
@@ -97,7 +97,8 @@ void RunFiles::restore_last_commit(Context& context, const preload::RunTarget& t
     store_.import_file(target.branch, target.path, "as it was before the first run",
                        meter.callback());
   }
-  when_free([&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
+  when_free(target.branch,
+            [&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
 }
 
 // Returns each branch with its file's path. Branches record the paths of files that match a
@@ -175,7 +176,8 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
     outcome.files += found != before ? 1 : 0;
     const auto image = store_.branch_image(branch);
     if (was_removed(path) || (image && !image->in_use && !image->changed)) return;
-    Region region = when_free([&] { return store_.open_region(branch, image_as_it_is(path)); });
+    Region region =
+        when_free(branch, [&] { return store_.open_region(branch, image_as_it_is(path)); });
     const std::uint64_t sequence = region.sequence();
     // What a killed program has appended and closed.
     outcome.commits += sequence - found;
@@ -217,7 +219,8 @@ void RunFiles::adopt_unfinished(const std::string& branch, const std::string& pa
 
 bool RunFiles::make_branch(const std::string& branch, const std::string& path) {
   try {
-    Region region = when_free([&] { return store_.create_region(branch, 1, image_at(path)); });
+    Region region =
+        when_free(branch, [&] { return store_.create_region(branch, 1, image_at(path)); });
     region.commit("changed around vellum run");
     region.close();
     return true;

@@ -58,7 +58,7 @@ class RunFiles {
                      std::vector<std::string>& changed);
   void import_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
   template <typename Open>
-  auto when_free(const Open& open) const;
+  auto when_free(const std::string& branch, const Open& open) const;
   void adopt_unfinished(const std::string& branch, const std::string& path, RunOutcome& outcome);
   bool make_branch(const std::string& branch, const std::string& path);
 

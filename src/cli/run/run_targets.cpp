@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "cli/files/ingest_file.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "run/run/run_record.hpp"
 
 namespace vellum::cli {
@@ -99,7 +99,7 @@ std::vector<preload::RunTarget> targets_of(const std::vector<std::string>& files
     }
     const std::string path = whole_file(file);
     const bool one = files.size() == 1;
-    out.push_back({path, one ? branch.value_or("main") : fs::path(path).filename().string(), {}});
+    out.push_back({path, one ? branch.value_or("main") : branch_of_file(path), {}});
     require_own_branch(out);
   }
   if (branch && (out.size() != 1 || out[0].branch.empty()))

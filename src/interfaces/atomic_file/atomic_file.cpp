@@ -11,8 +11,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/real_path.hpp"
-#include "base/memory/kernel_page_size.hpp"
-#include "base/memory/room_to_grow.hpp"
+#include "base/memory/process_memory.hpp"
 #include "base/threads/fork_count.hpp"
 #include "interfaces/atomic_file/file_journal.hpp"
 #include "interfaces/atomic_file/journal_file.hpp"

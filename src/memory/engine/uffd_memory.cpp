@@ -16,8 +16,8 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/error_number.hpp"
 #include "base/fail.hpp"
-#include "base/shortage.hpp"
 #include "base/threads/signals_blocked.hpp"
 #include "memory/kernel/kernel.hpp"
 #include "memory/kernel/support.hpp"

@@ -16,7 +16,6 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/keep_loaded.hpp"
 #include "base/memory/reserve.hpp"
 #include "base/processor.h"
 #include "base/threads/handler_wait.hpp"
@@ -249,13 +248,19 @@ void install_handlers() {
 
 }  // namespace
 
+void keep_loaded() noexcept {
+  Dl_info here;
+  if (dladdr(reinterpret_cast<const void*>(&keep_loaded), &here) == 0) return;
+  dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
   const std::lock_guard lock(g_mutex);
   Route* routes = g_routes.load();
   if (routes == nullptr) {
     routes = make_routes();
     make_handler_stacks();
-    base::keep_loaded();
+    keep_loaded();
     g_routes.store(routes, std::memory_order_release);
     install_handlers();
   }

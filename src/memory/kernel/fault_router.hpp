@@ -38,6 +38,11 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread runs the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
 
+// Keeps the shared object with this copy of the library loaded, even after dlclose(3): signal
+// handlers and threads use it, and not all of them can be removed. Has no effect in a program that
+// is statically linked with the library.
+void keep_loaded() noexcept;
+
 // Whether the handler of a signal is still installed. Whether a handler that has replaced it passes
 // on foreign faults cannot be detected.
 bool handles(int signal_number) noexcept;

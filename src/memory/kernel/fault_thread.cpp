@@ -11,7 +11,6 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
-#include "base/keep_loaded.hpp"
 #include "base/threads/start_thread.hpp"
 #include "memory/kernel/kernel.hpp"
 
@@ -23,7 +22,7 @@ FaultThread::FaultThread(int uffd, FaultTarget& target)
   if (stop_ < 0) {
     fail(Errc::out_of_memory, "no descriptor for the fault thread: {}", std::strerror(errno));
   }
-  base::keep_loaded();
+  keep_loaded();
   try {
     thread_ = base::start_thread("fills pages", [this] { run(); });
   } catch (const Error&) {

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "base/shortage.hpp"
+#include "base/error_number.hpp"
 #include "base/size_limit.hpp"
 #include "memory/kernel/kernel.hpp"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-#include "base/threads/processors.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "memory/paged/fill/chunk_filler.hpp"
 #include "memory/paged/fill/prefetcher.hpp"
 #include "memory/paged/fill/version_sharing.hpp"

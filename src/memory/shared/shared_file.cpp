@@ -5,14 +5,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vellum/version.hpp>
 
+#include "base/bytes/checksum.hpp"
+#include "base/bytes/hex.hpp"
 #include "base/round_up.hpp"
 #include "base/size_limit.hpp"
+#include "format/journal.hpp"
 #include "memory/shared/shared_directory.hpp"
+#include "store/catalog/store_directory.hpp"
+#include "store/page_map/resolved_version.hpp"
 
 namespace vellum::region {
 namespace {
@@ -23,6 +30,18 @@ constexpr int kLayout = 1;
 constexpr std::size_t kMaxChunks = 2u << 20;  // their words take 16 MiB
 constexpr int kTries = 200;  // while other processes open, create and remove the file
 constexpr useconds_t kPauseUs = 1000;
+
+// A 128-bit hash of all added bytes, in order.
+class NameHash {
+ public:
+  void add(std::span<const std::byte> bytes) noexcept {
+    for (std::uint64_t& part : parts_) part = base::checksum64(bytes, part);
+  }
+  std::string hex() const { return fmt::format("{:016x}{:016x}", parts_[0], parts_[1]); }
+
+ private:
+  std::array<std::uint64_t, 2> parts_{1, 2};
+};
 
 std::string header_of(const SharedLayout& layout) {
   const std::uint16_t one = 1;
@@ -37,6 +56,17 @@ std::string header_of(const SharedLayout& layout) {
 }
 
 }  // namespace
+
+std::string share_name(const store::StoreDirectory& store, const store::ResolvedVersion& version) {
+  struct stat status{};
+  if (::stat(store.path().c_str(), &status) != 0) return {};
+  const std::uint64_t location[] = {status.st_dev, status.st_ino};
+  NameHash hash;
+  hash.add(std::as_bytes(std::span(location)));
+  hash.add(format::encode_version(version.version));
+  for (const format::CommitBody& commit : version.commits) hash.add(format::encode_commit(commit));
+  return "vellum-" + base::hex(store.superblock().store_id) + "-" + hash.hex();
+}
 
 std::string SharedLayout::name() const { return fmt::format("{}-{}", version, chunk_bytes); }
 

@@ -22,7 +22,18 @@
 
 #include "base/threads/forked_locks.hpp"
 
+namespace vellum::store {
+class StoreDirectory;
+struct ResolvedVersion;
+}  // namespace vellum::store
+
 namespace vellum::region {
+
+// The name under which the readers of a version share its pages. Two readers get the same name only
+// for the same content. The name is a hash of the store's id and location, since a copy of a store
+// continues with the same ids, and of all references of the version: records have checksums, and so
+// have references to them. Empty: the store's location is unknown.
+std::string share_name(const store::StoreDirectory& store, const store::ResolvedVersion& version);
 
 struct SharedLayout {
   std::string version;  // share_name()

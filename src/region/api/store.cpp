@@ -18,12 +18,13 @@
 #include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/branch/checkpointed_head.hpp"
-#include "store/branch/rename_branch.hpp"
 #include "store/catalog/commit_name.hpp"
+#include "store/catalog/key_file.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
-#include "store/catalog/newest_snapshots.hpp"
+#include "store/catalog/snapshots/newest_snapshots.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
@@ -449,6 +450,20 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
       base::posix_fs(), path,
       options.dry_run ? std::nullopt : std::optional<std::string>(destination), progress,
       options.include_removed ? store::Removed::saved_too : store::Removed::left_out);
+}
+
+std::string Store::key_fingerprint() const { return store::key_fingerprint(*impl_->core); }
+
+std::vector<KeySlot> Store::keys() const { return store::key_slots(*impl_->core); }
+
+KeySlot Store::add_key(const KeySource& secret, const std::string& label) {
+  return store::add_key_slot(*impl_->core, secret, label);
+}
+
+void Store::remove_key(std::uint32_t number) { store::remove_key_slot(*impl_->core, number); }
+
+KeySlot Store::replace_key(std::uint32_t number, const KeySource& secret) {
+  return store::replace_key_slot(*impl_->core, number, secret);
 }
 
 }  // namespace vellum

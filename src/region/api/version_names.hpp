@@ -57,7 +57,7 @@ std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const Versio
 // means the snapshot, and is none of them.
 std::vector<VersionInfo> branch_heads(const Store& store);
 // The newest snapshots, at most `most`, newest first. Up to this number, not all refs are read
-// (store/catalog/newest_snapshots.hpp).
+// (store/catalog/snapshots/newest_snapshots.hpp).
 inline constexpr std::size_t kNewestFast = 64;
 std::vector<VersionInfo> newest_snapshots(const Store& store, std::size_t most);
 // Whether a snapshot may be a member of a set `latest` (region/api/snapshots_of.hpp).

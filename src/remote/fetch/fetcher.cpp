@@ -6,7 +6,7 @@
 
 #include "base/bytes/sha256.hpp"
 #include "base/fail.hpp"
-#include "base/files/mapped_file.hpp"
+#include "base/files/read_only_file.hpp"
 #include "base/threads/fork_count.hpp"
 #include "base/threads/futex.hpp"
 #include "base/threads/start_thread.hpp"

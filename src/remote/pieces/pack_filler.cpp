@@ -11,7 +11,7 @@
 #include "base/try_to.hpp"
 #include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/version_records.hpp"
-#include "store/branch/leave_pack.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/gc/reach/pack_use.hpp"
 #include "store/packs/pack_places.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "store/catalog/snapshot_order.hpp"
+#include "store/catalog/snapshots/snapshot_order.hpp"
 
 namespace vellum::remote {
 

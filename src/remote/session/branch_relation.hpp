@@ -7,7 +7,7 @@
 
 #include "remote/objects/head.hpp"
 #include "remote/objects/remote_file.hpp"
-#include "store/branch/adopt_version.hpp"
+#include "store/branch/changed_branch.hpp"
 
 namespace vellum::remote {
 

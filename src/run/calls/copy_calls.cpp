@@ -12,9 +12,9 @@
 #include <cstdarg>
 #include <vector>
 
+#include "interfaces/mapped_io/descriptor_io.hpp"
 #include "memory/kernel/guarded_copy.hpp"
 #include "run/files/files.hpp"
-#include "run/files/live_io.hpp"
 #include "run/process/real.hpp"
 
 namespace vellum::preload {

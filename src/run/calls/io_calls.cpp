@@ -2,8 +2,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "interfaces/mapped_io/descriptor_io.hpp"
 #include "run/files/files.hpp"
-#include "run/files/live_io.hpp"
 #include "run/process/real.hpp"
 
 using vellum::mapped_io::given_offset;

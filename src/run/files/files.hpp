@@ -9,6 +9,8 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstddef>
 #include <memory>
@@ -95,5 +97,13 @@ class Files {
 // After write(2) has failed: explains the failure if another process may write the descriptor's
 // file, and this one may only read it.
 void explain_failed_write(int fd);
+
+// Reading and writing a live file through a descriptor: return the count, or -1 and errno, as preadv2(2) and pwritev2(2) do; `at` may be
+// mapped_io::kOwnOffset. A write commits if its descriptor was opened with O_SYNC or O_DSYNC, or if
+// `flags` has RWF_SYNC or RWF_DSYNC.
+ssize_t read_live(LiveFile& live, int fd, const iovec* pieces, std::size_t count, off_t at,
+                  int flags = 0);
+ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t count, off_t at,
+                   int flags = 0);
 
 }  // namespace vellum::preload

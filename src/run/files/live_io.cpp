@@ -1,12 +1,14 @@
-#include "run/files/live_io.hpp"
+// Reading and writing a live file through a descriptor.
+#include "run/files/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "interfaces/mapped_io/descriptor_io.hpp"
 #include "interfaces/mapped_io/durable.hpp"
-#include "run/files/files.hpp"
+#include "run/live/live_file.hpp"
 #include "run/process/real.hpp"
 
 namespace vellum::preload {

@@ -29,7 +29,6 @@
 #include "run/live/read_views.hpp"
 #include "run/process/real.hpp"
 #include "run/run/run_record.hpp"
-#include "store/stream/image_tail.hpp"
 
 namespace vellum::preload {
 namespace {
@@ -114,16 +113,9 @@ Region open(Store& store, const Config& config, const RunTarget& target) {
 // this one after it has closed the file (kept_files.cpp).
 Region open_when_free(Store& store, const Config& config, const RunTarget& target) {
   constexpr auto kMaxWaiting = std::chrono::seconds(1);
-  store::AskForBranch other(config.store, target.branch);
   const auto end = std::chrono::steady_clock::now() + kMaxWaiting;
-  return api::when_free(end, {Errc::busy, Errc::already_exists}, [&] {
-    try {
-      return open(store, config, target);
-    } catch (const Error& error) {
-      if (error.code() == Errc::busy) other.ask();
-      throw;
-    }
-  });
+  return api::when_free(config.store, target.branch, end, {Errc::busy, Errc::already_exists},
+                        [&] { return open(store, config, target); });
 }
 
 std::string inherited_message(const std::string& path) {

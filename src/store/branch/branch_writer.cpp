@@ -9,7 +9,7 @@
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/branch/checkpoint/depth_table.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/snapshot_note.hpp"
+#include "store/catalog/snapshots/snapshot_note.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/packs/encode/payload.hpp"
@@ -197,7 +197,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
 }
 
 // Publishes `version` as a snapshot and starts an epoch whose base it is. On return, `version` is that
-// base. The ref file is the commit point of both (store/catalog/snapshot_note.hpp). After an error the
+// base. The ref file is the commit point of both (store/catalog/snapshots/snapshot_note.hpp). After an error the
 // name is free, unless a sync failed. REQUIRES: the records of the version are synced.
 void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version) {
   write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});

@@ -24,7 +24,6 @@
 #include "format/records/delta.hpp"
 #include "format/wire/superblock.hpp"
 #include "format/wire/types.hpp"
-#include "store/branch/checkpoint/committed_pages.hpp"
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/catalog/lock/name_lock.hpp"
 #include "store/catalog/store_directory.hpp"
@@ -34,6 +33,7 @@
 
 namespace vellum::store {
 
+class CommittedPages;  // store/branch/checkpoint/checkpoint.hpp
 class StoreDirectory;
 
 // The cost of a commit: what it wrote to the journal and to packs.

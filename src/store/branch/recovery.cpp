@@ -7,7 +7,7 @@
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
-#include "store/catalog/snapshot_note.hpp"
+#include "store/catalog/snapshots/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/overlay.hpp"
 

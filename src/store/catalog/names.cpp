@@ -2,84 +2,32 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cassert>
 #include <random>
 #include <string_view>
 
 #include "base/fail.hpp"
-#include "base/files/new_file.hpp"
+#include "base/files/lock_holders.hpp"
 #include "format/wire/superblock.hpp"
-#include "store/catalog/image_tail_name.hpp"
-#include "store/packs/header_error.hpp"
+#include "store/catalog/snapshots/snapshot_note.hpp"
 
 namespace vellum::store {
 
 namespace {
 constexpr std::string_view kStagingPrefix = "vellum-snapshot-";
 constexpr std::size_t kStagingDigits = 16;
-constexpr std::size_t kRefSuffixLength = std::string_view(kRefSuffix).size();
 }  // namespace
 
 bool has_branch(const PackStore& store, const std::string& name) {
   if (format::name_problem(name) != nullptr) return false;
   // A link does not count: it could lead out of the store.
   return store.fs().exists(store.journal_path(name)) &&
-         store.fs().is_directory(branch_directory(store, name));
-}
-
-bool has_snapshot(const PackStore& store, const std::string& name) {
-  return format::name_problem(name) == nullptr && store.fs().exists(ref_path(store, name));
-}
-
-std::vector<std::string> snapshot_names(const PackStore& store) {
-  std::vector<std::string> names;
-  for (const auto& entry : store.fs().list(store.snapshots_directory())) {
-    if (!entry.name.ends_with(kRefSuffix)) continue;
-    std::string name = entry.name.substr(0, entry.name.size() - kRefSuffixLength);
-    if (format::name_problem(name) == nullptr) names.push_back(std::move(name));
-  }
-  std::sort(names.begin(), names.end());  // the suffix may have changed their order
-  return names;
-}
-
-format::SnapshotRef read_snapshot(const PackStore& store, const std::string& name) {
-  const std::string file = ref_path(store, name);
-  std::vector<std::byte> bytes;
-  try {
-    if (format::name_problem(name) == nullptr) {
-      bytes = base::read_whole(store.fs(), file, format::kMaxSnapshotRefBytes);
-    }
-  } catch (const Error& e) {
-    if (e.code() != Errc::not_found) throw;
-  }
-  if (bytes.empty() && !has_snapshot(store, name)) {
-    fail(Errc::not_found, "no snapshot '{}' in {}", name, store.path());
-  }
-  format::SnapshotRef ref;
-  if (const char* problem = format::decode_snapshot_ref(bytes, store.file_seal(), ref)) {
-    fail_header(file, bytes, store.checksum_seed(), problem);
-  }
-  if (ref.name != name) {
-    fail(Errc::corrupted, "{}: the ref belongs to snapshot '{}'", file, ref.name);
-  }
-  return ref;
-}
-
-std::string branch_directory(const PackStore& store, const std::string& branch) {
-  assert(!branch.empty());
-  return store.branches_directory() + "/" + branch;
-}
-
-std::string ref_path(const PackStore& store, const std::string& snapshot) {
-  assert(!snapshot.empty());
-  return store.snapshots_directory() + "/" + snapshot + kRefSuffix;
+         store.fs().is_directory(store.branch_directory(name));
 }
 
 void remove_image_files(const PackStore& store, const std::string& branch) {
   for (const char* name :
        {kImageStateName, kTouchedName, kImageTailName, kImageName, kSnapshotNoteName}) {
-    const std::string file = branch_directory(store, branch) + "/" + name;
+    const std::string file = store.branch_directory(branch) + "/" + name;
     if (store.fs().exists(file)) store.fs().unlink(file);
   }
 }
@@ -101,6 +49,15 @@ std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string&
     const bool locked = file->try_lock_exclusive();
     if (!file->replaced()) return locked ? std::move(file) : nullptr;
   }
+}
+
+std::unique_ptr<base::File> lock_branch(PackStore& store, const std::string& branch) {
+  auto journal = try_lock_branch(store, branch);
+  if (journal == nullptr) {
+    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", branch, store.path(),
+         base::lock_holders(store.journal_path(branch)));
+  }
+  return journal;
 }
 
 std::string random_staging_name() {

@@ -1,38 +1,30 @@
-// store/catalog/names.hpp: the files behind a name.
-// A branch is a directory with a journal, a snapshot is a ref. Both may have dispensable files.
+// store/catalog/names.hpp: the files behind a name. A branch is a directory with a journal, a
+// snapshot is a ref (store/catalog/snapshots/refs.hpp). Both may have dispensable files.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "format/version.hpp"
+#include "store/catalog/snapshots/refs.hpp"
 #include "store/packs/record/pack_store.hpp"
 
 namespace vellum::store {
 
 bool has_branch(const PackStore& store, const std::string& name);
-bool has_snapshot(const PackStore& store, const std::string& name);
-std::vector<std::string> snapshot_names(const PackStore& store);  // sorted
-// Errc::not_found names the snapshot, corrupted the file.
-format::SnapshotRef read_snapshot(const PackStore& store, const std::string& name);
 
-std::string branch_directory(const PackStore& store, const std::string& branch);
-std::string ref_path(const PackStore& store, const std::string& snapshot);
-inline constexpr const char* kRefSuffix = ".ref";
-
-// Files of a branch's image (store/stream/image_file.hpp), in the branch's directory.
+// Files of a branch's image, in the branch's directory: store/stream/image_file.hpp, image_tail.hpp.
 inline constexpr const char* kImageName = "image";
 inline constexpr const char* kImageStateName = "image.state";
 inline constexpr const char* kTouchedName = "image.touched";
-// The note of a snapshot (store/catalog/snapshot_note.hpp), in the same directory.
-inline constexpr const char* kSnapshotNoteName = "snapshot";
-// Removes all of these: the leftovers of a branch without its journal.
+inline constexpr const char* kImageTailName = "image.tail";
+// Removes these, and the note of a snapshot: the leftovers of a branch without its journal.
 void remove_image_files(const PackStore& store, const std::string& branch);
 
 // The current journal of the branch, locked until the file is closed. Null: it is already locked.
 // Errc::not_found names the branch.
 std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch);
+// The same. Errc::busy, with the process that has locked it.
+std::unique_ptr<base::File> lock_branch(PackStore& store, const std::string& branch);
 
 // Names of staging branches: "vellum-snapshot-" and 16 hex digits. A staging branch exists while a
 // snapshot is created concurrently with its branch's writer (store/branch/live_snapshot.hpp), or while

@@ -8,7 +8,7 @@
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "store/catalog/key_file.hpp"
-#include "store/catalog/lock/creation_lock.hpp"
+#include "store/catalog/lock/lock_bytes.hpp"
 #include "store/packs/header_error.hpp"
 
 namespace vellum::store {
@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
 constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
+constexpr std::chrono::seconds kCreationPatience{30};
 
 format::Uuid random_uuid() {
   std::random_device device;
@@ -41,6 +42,47 @@ bool is_unfinished_store(base::Fs& fs, const std::string& path) {
     }
   }
   return true;
+}
+
+// The lock of the process that creates an encrypted store: a flock(2) of a file in `tmp`, which exists
+// only during the creation. What a crash leaves of it does not hinder the next creator.
+class CreationLock {
+ public:
+  // Waits for the holder. Errc::busy if that takes long. `path`: of the lock's file.
+  CreationLock(base::Fs& fs, std::string path);
+  ~CreationLock();  // removes the file while it is still locked
+  CreationLock(const CreationLock&) = delete;
+  CreationLock& operator=(const CreationLock&) = delete;
+
+ private:
+  bool try_lock();
+  base::Fs& fs_;
+  const std::string path_;
+  std::unique_ptr<base::File> file_;
+};
+
+CreationLock::CreationLock(base::Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {
+  if (!lock_with_patience(kCreationPatience, [this] { return try_lock(); })) {
+    fail(Errc::busy, "{}: somebody else is creating that store", path_);
+  }
+}
+
+CreationLock::~CreationLock() { base::unlink_quietly(fs_, path_); }
+
+// The holder before removes the file: a lock of the removed one excludes nobody.
+bool CreationLock::try_lock() {
+  try {
+    fs_.open(path_, base::OpenMode::create_new);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+  }
+  try {
+    file_ = fs_.open(path_, base::OpenMode::read_write);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return false;
+  }
+  return file_->try_lock_exclusive() && !file_->replaced();
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "store/catalog/lock/name_lock.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
-#include "store/catalog/writer_policy.hpp"
 #include "store/journal/journal_state.hpp"
 #include "store/packs/record/pack_store.hpp"
 #include "store/page_map/resolved_version.hpp"
@@ -30,6 +29,27 @@ namespace vellum::store {
 struct BranchHead {
   std::string name;
   JournalState journal;  // base version and the commits after it
+};
+
+// When the writers of an open store work in the background.
+struct WriterPolicy {
+  // store/branch/background_checkpoint.hpp
+  struct Checkpoints {
+    // The smallest half of a journal for which a thread is used.
+    std::uint32_t least_half_bytes = 256u << 10;
+    bool in_call = false;  // for tests: the commit writes the checkpoint itself, without a thread
+  };
+  // region/background_gc.hpp
+  struct Gc {
+    std::uint64_t slack_bytes = 32u << 20;  // the minimum of freeable bytes for a gc
+    std::uint64_t step_bytes = 4u << 20;    // the minimum of written bytes between two checks
+    // The minimum of bytes that are written during a gc, beyond the freed ones, before a commit
+    // waits for its end.
+    std::uint64_t ahead_bytes = 16u << 20;
+    bool in_call = false;  // for tests: no thread; the commit itself collects, at the same points
+  };
+  Checkpoints checkpoints;
+  Gc gc;
 };
 
 class StoreDirectory : public PackStore {

@@ -5,14 +5,13 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/files/lock_holders.hpp"
 #include "base/files/new_file.hpp"
 #include "store/catalog/commit_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
-#include "store/catalog/newest_snapshots.hpp"
-#include "store/catalog/snapshot_note.hpp"
-#include "store/catalog/snapshot_order.hpp"
+#include "store/catalog/snapshots/newest_snapshots.hpp"
+#include "store/catalog/snapshots/snapshot_note.hpp"
+#include "store/catalog/snapshots/snapshot_order.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -161,7 +160,7 @@ void StoreDirectory::publish_journal(const std::string& name, const format::Vers
   header.branch = name;
   header.encoding = encoding;
   // First the directory, then the whole journal in one step: the commit point.
-  const std::string directory = branch_directory(*this, name);
+  const std::string directory = branch_directory(name);
   base::ensure_directory(fs(), directory);
   fs().sync_directory(branches_directory());
   try {
@@ -272,11 +271,7 @@ void StoreDirectory::remove_ref(const std::string& name) {
 void StoreDirectory::remove_branch(const std::string& name) {
   if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
   const NameLock lock = lock_name(*this, name);
-  const auto journal = try_lock_branch(*this, name);
-  if (journal == nullptr) {
-    fail(Errc::busy, "branch '{}' of {} has a writer{}: close it", name, path(),
-         base::lock_holders(journal_path(name)));
-  }
+  const auto journal = lock_branch(*this, name);
   drop_branch(name, *journal);
 }
 
@@ -294,7 +289,7 @@ void StoreDirectory::remove_new_branch(const std::string& name, std::uint64_t br
 // The unlink of the journal is the commit point; the rest is cleanup.
 void StoreDirectory::drop_branch(const std::string& name, const base::File& journal) {
   assert(journal.path().ends_with("/" + name + "/" + kJournalName));
-  const std::string directory = branch_directory(*this, name);
+  const std::string directory = branch_directory(name);
   fs().unlink(journal.path());
   fs().sync_directory(directory);
   branch_ids_.forget(name);

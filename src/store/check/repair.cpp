@@ -12,7 +12,7 @@
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
 #include "store/catalog/lock/version_pin.hpp"
-#include "store/catalog/snapshot_order.hpp"
+#include "store/catalog/snapshots/snapshot_order.hpp"
 #include "store/check/repair_find.hpp"
 #include "store/page_map/diff.hpp"
 

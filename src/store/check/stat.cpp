@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "base/fail.hpp"
-#include "store/catalog/image_tail_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"

@@ -2,7 +2,7 @@
 //
 // gc removes packs that no version names, and punches holes between the needed records of the
 // others. On request it then rewrites the packs that no longer have a writer, to make them smaller
-// (store/gc/recompress.hpp). docs/decisions/garbage-collection.md gives the reasons, docs/format.md
+// (recompress.cpp). docs/decisions/garbage-collection.md gives the reasons, docs/format.md
 // the order of writes.
 #pragma once
 
@@ -13,9 +13,11 @@
 
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
-#include "store/gc/recompress.hpp"
+#include "store/gc/reach/pack_use.hpp"
 
 namespace vellum::store {
+
+inline constexpr int kMaxRecompressLevel = 19;
 
 // The pace of a gc that runs concurrently with the program that uses the store.
 struct GcPace {
@@ -35,5 +37,20 @@ struct GcPace {
 // store is then intact, and the next call continues.
 GcReport collect_garbage(StoreDirectory& store, bool dry_run, const ProgressFn& progress,
                          int recompress_level = 0, const GcPace& pace = {});
+
+// A part of gc: rewrites packs that no longer have a writer, with a higher compression level and
+// without the slots that no version needs.
+struct RecompressOptions {
+  int level;              // zstd's, 1 to kMaxRecompressLevel
+  const GcExclusive* gc;  // nullptr: a dry run
+  const ProgressFn& progress;
+};
+
+// Rewrites the packs for which estimates promise to save a twentieth of the size, and a block.
+// Throws Errc::corrupted with the offset, and Errc::busy if another process holds the names past the
+// timeout. Packs rewritten before the error remain rewritten. REQUIRES: the live set has slots; the
+// lock of gc or, in a dry run, NamesShared.
+RecompressReport recompress_packs(StoreDirectory& store, const Roots& roots, LiveSet& live_set,
+                                  const Needs& needs, const RecompressOptions& options);
 
 }  // namespace vellum::store

@@ -1,10 +1,11 @@
-#include "store/gc/recompress.hpp"
+// The recompression of packs, a part of gc.
+#include "store/gc/gc.hpp"
 
 #include <algorithm>
 #include <cassert>
 
 #include "base/round_up.hpp"
-#include "base/threads/processors.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/gc/record_encoder.hpp"
 #include "store/packs/encode/payload.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/bytes/mix64.hpp"
 #include "base/fail.hpp"
-#include "base/files/mapped_file.hpp"
+#include "base/files/read_only_file.hpp"
 #include "format/wire/superblock.hpp"
 #include "store/packs/header_error.hpp"
 #include "store/packs/record_file.hpp"

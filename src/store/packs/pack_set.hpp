@@ -10,7 +10,7 @@
 // durable references or frees data does not read copies.
 //
 // The first packs are kept open by their descriptors, the others by one mapping each
-// (base/files/mapped_file.hpp): a store may have more packs than a process may have descriptors. A
+// (base/files/read_only_file.hpp): a store may have more packs than a process may have descriptors. A
 // pin needs a descriptor during its lifetime.
 //
 // Threads: all calls from any thread. find() and locate() allocate nothing and take no lock: the

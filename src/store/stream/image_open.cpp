@@ -25,7 +25,7 @@ constexpr std::size_t kPagesCompared = 256;
 // nullopt: no state, or one that cannot be trusted. All pages are then compared.
 std::optional<ImageState> read_state(PackStore& store, const std::string& branch,
                                      std::uint64_t branch_id) {
-  const std::string file = branch_directory(store, branch) + "/" + kImageStateName;
+  const std::string file = store.branch_directory(branch) + "/" + kImageStateName;
   if (!store.fs().exists(file)) return std::nullopt;
   ImageState state;
   try {
@@ -129,7 +129,7 @@ class ImageFile::Opening {
     path_ = absolute_path(given);
     if (path_.empty() && known_) path_ = known_->path;
     const std::string file =
-        path_.empty() ? branch_directory(store_, branch_) + "/" + kImageName : path_;
+        path_.empty() ? store_.branch_directory(branch_) + "/" + kImageName : path_;
     LockedFile opened = open_locked(store_.fs(), file);
     identity_ = opened.file->identity();
     image_.reset(new ImageFile(store_, branch_, std::move(opened.file), open_write_intent()));
@@ -154,7 +154,7 @@ class ImageFile::Opening {
 
   WriteIntent open_write_intent() {
     std::unique_ptr<base::File> file;
-    open_or_create(store_.fs(), branch_directory(store_, branch_) + "/" + kTouchedName, file);
+    open_or_create(store_.fs(), store_.branch_directory(branch_) + "/" + kTouchedName, file);
     return {std::move(file), store_.superblock().store_id, head_.branch_id};
   }
 
@@ -488,7 +488,7 @@ void ImageFile::note_other_writer(PackStore& store, const std::string& branch,
          branch, store.path(), state->path);
   }
   state->all_touched = true;
-  base::publish_file(store.fs(), store.tmp_directory(), branch_directory(store, branch),
+  base::publish_file(store.fs(), store.tmp_directory(), store.branch_directory(branch),
                      kImageStateName, format::encode_image_state(*state, store.file_seal()), true);
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/boot_id.hpp"
 #include "base/bytes/checksum.hpp"
-#include "store/catalog/image_tail_name.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::store {
@@ -19,7 +18,7 @@ std::uint64_t tail_boot() {
 }
 
 std::unique_ptr<base::File> open_tail(PackStore& store, const std::string& branch, bool create) {
-  const std::string path = branch_directory(store, branch) + "/" + kImageTailName;
+  const std::string path = store.branch_directory(branch) + "/" + kImageTailName;
   try {
     return store.fs().open(path, base::OpenMode::read_write);
   } catch (const Error& e) {

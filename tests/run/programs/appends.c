@@ -234,6 +234,18 @@ static void forks(void) {
   expect_on_disk();
 }
 
+/* Closes the file, and keeps another one in use until a third one is there. */
+static void kept_beside(const char* other, const char* end) {
+  append_to(file, "0000000\n", O_DSYNC);
+  append_to(other, "0000000\n", O_DSYNC);
+  append_to(file, "kept", 0);
+  for (int i = 0; i < 3000 && access(end, F_OK) != 0; ++i) {
+    append_to(other, ".", 0);
+    const struct timespec pause = {0, 10000000};
+    nanosleep(&pause, NULL);
+  }
+}
+
 /* Two processes that append to one file, again and again. */
 static void rivals(void) {
   pid_t both[2];
@@ -424,6 +436,7 @@ int main(int argc, char** argv) {
   if (strcmp(scenario, "siblings") == 0) siblings();
   if (strcmp(scenario, "rivals") == 0) rivals();
   if (strcmp(scenario, "outside") == 0) outside();
+  if (strcmp(scenario, "kept-beside") == 0) kept_beside(argv[3], argv[4]);
   if (strcmp(scenario, "forks") == 0) forks();
   if (strcmp(scenario, "replaced") == 0) replaced();
   if (strcmp(scenario, "names") == 0) names();

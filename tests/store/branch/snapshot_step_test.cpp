@@ -1,7 +1,7 @@
 // A commit and the name of its snapshot are one step: a power cut or an error leaves both or
 // neither. Afterwards, the last snapshot is the parent of the branch.
+#include "store/branch/changed_branch.hpp"
 #include "store/branch/fault_fs.hpp"
-#include "store/branch/leave_pack.hpp"
 #include "store/check/check.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/support.hpp"

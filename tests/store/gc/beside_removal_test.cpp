@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <future>
 
-#include "store/branch/rename_branch.hpp"
+#include "store/branch/changed_branch.hpp"
 #include "store/check/check.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/disk/hook_fs.hpp"

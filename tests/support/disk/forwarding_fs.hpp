@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/files/directory_identity.hpp"
 #include "base/files/file.hpp"
 
 namespace vellum::test {
@@ -53,7 +52,7 @@ class ForwardingFile : public base::File {
   std::unique_ptr<base::File> below_;
 };
 
-class ForwardingFs : public base::Fs, public base::DirectoryIdentities {
+class ForwardingFs : public base::Fs {
  public:
   explicit ForwardingFs(base::Fs& below) : below_(below) {}
 
@@ -74,12 +73,8 @@ class ForwardingFs : public base::Fs, public base::DirectoryIdentities {
   }
   bool exists(const std::string& path) const override { return below_.exists(path); }
   bool is_directory(const std::string& path) const override { return below_.is_directory(path); }
-  std::optional<std::int64_t> directory_time_ns(const std::string& path) const override {
-    return below_.directory_time_ns(path);
-  }
-  std::optional<base::DirectoryIdentity> directory_identity(
-      const std::string& path) const override {
-    return base::directory_identity(below_, path);
+  std::optional<base::DirectoryState> directory_state(const std::string& path) const override {
+    return below_.directory_state(path);
   }
   void set_directory_time(const std::string& path, std::int64_t time_ns) override {
     below_.set_directory_time(path, time_ns);

@@ -6,7 +6,7 @@
 #include "cli/history/blame.hpp"
 #include "cli/history/line.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"

@@ -9,7 +9,6 @@
 #include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
 #include "cli/history/heat_drawing.hpp"
-#include "cli/history/heat_png.hpp"
 #include "cli/history/line.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"

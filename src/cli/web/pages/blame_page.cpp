@@ -8,7 +8,7 @@
 #include "cli/history/line.hpp"
 #include "cli/history/markup.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/web/pages/byte_text.hpp"
 #include "cli/web/pages/html.hpp"
 #include "cli/web/pages/pages.hpp"

@@ -6,7 +6,7 @@
 #include "cli/history/change_stat.hpp"
 #include "cli/history/line.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/terminal/arguments.hpp"
+#include "cli/options/arguments.hpp"
 #include "cli/web/pages/byte_text.hpp"
 #include "cli/web/pages/change_list.hpp"
 #include "cli/web/pages/html.hpp"

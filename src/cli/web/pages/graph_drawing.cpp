@@ -1,5 +1,4 @@
-#include "cli/web/pages/graph_drawing.hpp"
-
+// cli/web/pages/graph_drawing.cpp: the graph of versions as a picture.
 #include <map>
 #include <set>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "cli/history/markup.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/web/pages/html.hpp"
+#include "cli/web/pages/pages.hpp"
 
 namespace vellum::cli {
 namespace {

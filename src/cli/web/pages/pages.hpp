@@ -5,9 +5,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <vellum/store.hpp>
 
+#include "cli/names/version_graph.hpp"
 #include "cli/web/pages/request.hpp"
 
 namespace vellum::cli {
@@ -19,6 +21,11 @@ struct Content {
 
 // All versions, with their graph. from: a version that was chosen to be compared with another.
 Content versions_page(const Store& store, const Request& request);
+// A legend of the branches, an SVG with a lane for each branch, a dot for each version, a line to
+// its parent, and beside it a row with each version's facts, message, and changes. Two rows are
+// chosen one after the other to be compared: `chosen` is the first one; empty: none is. The colours
+// are those of the style sheet.
+std::string graph_markup(const std::vector<GraphRow>& rows, const std::string& chosen);
 // The size of each version.
 Content sizes_page(const Store& store, const Request& request);
 // name: everything about it, and the changes of each part since its parent.

@@ -6,8 +6,6 @@
 #include "cli/history/markup.hpp"
 #include "cli/history/space.hpp"
 #include "cli/names/listing.hpp"
-#include "cli/names/version_graph.hpp"
-#include "cli/web/pages/graph_drawing.hpp"
 #include "cli/web/pages/html.hpp"
 #include "cli/web/pages/pages.hpp"
 

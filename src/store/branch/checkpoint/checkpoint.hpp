@@ -16,7 +16,6 @@
 
 #include "format/wire/types.hpp"
 #include "store/branch/checkpoint/changed_spans.hpp"
-#include "store/branch/checkpoint/committed_pages.hpp"
 #include "store/branch/checkpoint/dedup.hpp"
 #include "store/branch/checkpoint/depth_table.hpp"
 #include "store/packs/encode/encoding_threads.hpp"
@@ -24,6 +23,25 @@
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
+
+// Pages of the current commit that its caller has in memory.
+//
+// A checkpoint needs whole pages for which the commit has only deltas. Reading such a page from the
+// packs takes a lookup, a decompression and the application of deltas. A region usually has the page
+// in memory, as a base copy, so the checkpoint asks the region first. This is the only call from the
+// store into the layer above.
+//
+// Implemented by the caller of Commit::finish(): a region, over its base copies. Called only while
+// finish() runs. Threads: that of finish() and those of the store's pool, several at a time.
+class CommittedPages {
+ public:
+  // Copies the page's content after the current commit to `out`, unless that is null. False: the
+  // content is not in memory, or was evicted, and the store reads it itself.
+  virtual bool copy_page(format::PageNumber page, std::byte* out) const = 0;
+
+ protected:
+  ~CommittedPages() = default;
+};
 
 class StoreDirectory;
 

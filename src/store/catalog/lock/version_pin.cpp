@@ -7,7 +7,6 @@
 #include "base/fail.hpp"
 #include "base/files/lock_holders.hpp"
 #include "store/catalog/lock/lock_bytes.hpp"
-#include "store/catalog/lock/remote_readers.hpp"
 #include "store/packs/former_file.hpp"
 
 namespace vellum::store {

@@ -129,4 +129,9 @@ struct RootPlace {
 };
 std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs);
 
+// Whether a process has a version open, and opened it while packs of the store were remote: a lazy
+// clone. It may read pieces at the remote for as long as the version is open, even if the packs are
+// files by now.
+bool has_remote_readers(PackStore& store);
+
 }  // namespace vellum::store

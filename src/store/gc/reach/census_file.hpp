@@ -9,7 +9,7 @@
 //   it.
 // - Removing a name, restoring a version from a backup, and repairing a branch only change which
 //   lists of roots are in use. The part of each list remains right.
-// - References do not change when a pack is rewritten (store/gc/recompress.hpp), and pack numbers
+// - References do not change when a pack is rewritten (store/gc/recompress.cpp), and pack numbers
 //   are not reused.
 // - After a power cut, or with an old copy of the packs and a newer file, another record may be at
 //   a root's offset. Its tag then differs, and readers check the same tag.

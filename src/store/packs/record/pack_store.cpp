@@ -7,8 +7,7 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/memory/process_memory.hpp"
-#include "base/memory/room_to_grow.hpp"
-#include "base/threads/processors.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "format/records/record.hpp"
 
 namespace vellum::store {
@@ -85,9 +84,12 @@ std::string PackStore::packs_directory() const { return impl_->path + "/packs"; 
 std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
 std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }
 std::string PackStore::tmp_directory() const { return impl_->path + "/tmp"; }
-std::string PackStore::journal_path(const std::string& branch) const {
+std::string PackStore::branch_directory(const std::string& branch) const {
   assert(!branch.empty());
-  return branches_directory() + "/" + branch + "/" + kJournalName;
+  return branches_directory() + "/" + branch;
+}
+std::string PackStore::journal_path(const std::string& branch) const {
+  return branch_directory(branch) + "/" + kJournalName;
 }
 std::string PackStore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
 std::shared_ptr<base::File> PackStore::open_superblock(base::OpenMode mode) const {

@@ -48,6 +48,7 @@ class PackStore {
   std::string snapshots_directory() const;
   std::string branches_directory() const;
   std::string tmp_directory() const;
+  std::string branch_directory(const std::string& branch) const;
   std::string journal_path(const std::string& branch) const;
   std::string superblock_path() const;
   // Opens the superblock for its locks. Errc::io if the opened store is no longer at its path: it
