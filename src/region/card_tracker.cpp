@@ -90,7 +90,6 @@ void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber
 }
 
 void CardTracker::collect(RegionMemory& memory, std::vector<PageNumber>& out) {
-  assert(out.empty());
   marked_.clear();
   range_->take(marked_);
   try {

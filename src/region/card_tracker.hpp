@@ -22,8 +22,7 @@ class CardTracker {
                                            std::uint64_t branch_id);
 
   // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
-  // RegionOptions::verify_cards); `out` then still receives the pages that were found. REQUIRES:
-  // `out` is empty.
+  // RegionOptions::verify_cards); `out` then still receives the pages that were found.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
   // The marks that the last collect() found, ascending: a commit compares only these lines of the
   // pages. Empty if pages are tracked as well: a page may then have stores that no card

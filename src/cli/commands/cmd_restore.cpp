@@ -224,7 +224,8 @@ VersionOfFile files_of_set(const Store& store, const SnapshotSet& set,
     if (!image && directory.empty())
       fail(Errc::invalid_argument,
            "'{}' does not say where its file was: name a directory for the set", member.name);
-    const fs::path name = image ? fs::path(image->path).filename() : fs::path(member.branch);
+    const fs::path name =
+        image ? fs::path(image->path).filename() : fs::path(file_of_branch(member.branch));
     const std::string path =
         directory.empty() ? image->path : (fs::path(directory) / name).string();
     if (!out.emplace(whole_path(path), member.name).second)

@@ -1,13 +1,16 @@
 #include "cli/files/ingest_file.hpp"
 
+#include <fmt/format.h>
+
+#include <charconv>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 #include "base/fail.hpp"
 #include "cli/options/arguments.hpp"
 #include "region/api/version_names.hpp"
-#include "run/run/config.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -96,9 +99,39 @@ std::string data_file(const std::string& file) {
   return std::filesystem::is_regular_file(inside, problem) ? inside.string() : file;
 }
 
+namespace {
+
+constexpr std::string_view kEscaped = "file+";
+
+}  // namespace
+
 std::string branch_of_file(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  return is_good_name(name) ? name : preload::branch_of_path("/" + name);
+  std::string name = std::filesystem::path(path).filename().string();
+  if (is_good_name(name) && !name.starts_with(kEscaped)) return name;
+  std::string out(kEscaped);
+  for (const char c : name) {
+    const bool is_plain = is_name_byte(c) && c != '+';
+    out += is_plain ? std::string(1, c) : fmt::format("+{:02x}", static_cast<unsigned char>(c));
+  }
+  require_good_name(out);
+  return out;
+}
+
+std::string file_of_branch(const std::string& branch) {
+  if (!branch.starts_with(kEscaped)) return branch;
+  std::string out;
+  for (std::size_t at = kEscaped.size(); at < branch.size(); ++at) {
+    unsigned value = static_cast<unsigned char>(branch[at]);
+    if (branch[at] == '+') {
+      const char* const digits = branch.data() + at + 1;
+      const auto [end, problem] = std::from_chars(digits, digits + 2, value, 16);
+      if (at + 2 >= branch.size() || problem != std::errc() || end != digits + 2) return branch;
+      at += 2;
+    }
+    if (value == 0 || value == '/') return branch;
+    out += static_cast<char>(value);
+  }
+  return out.empty() || out == "." || out == ".." ? branch : out;
 }
 
 RegionOptions image_at(const std::string& path) {

@@ -41,9 +41,12 @@ std::string whole_path(const std::string& file);
 // For a directory with data.mdb, returns that file, as LMDB does.
 std::string data_file(const std::string& file);
 
-// The branch of one of several files: the file's name. A name that no branch can have is escaped like
-// the paths of a pattern (run/run/config.hpp).
+// The branch of one of several files: the file's name. A name that no branch can have is escaped:
+// "file+" and the name, with + and two hexadecimal digits for '+' and for each byte that no name has.
+// Errc::invalid_argument: it is too long then.
 std::string branch_of_file(const std::string& path);
+// The inverse. Never a path with several components.
+std::string file_of_branch(const std::string& branch);
 
 RegionOptions image_at(const std::string& path);
 // Options for a file that a program may have recreated without the library.

@@ -33,11 +33,6 @@ std::optional<unsigned> unit_shift(std::string unit) {
   return static_cast<unsigned>(prefix + 1) * 10;
 }
 
-bool is_name_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x80 || std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '+' || c == '-';
-}
-
 }  // namespace
 
 std::uint64_t parse_size(const std::string& option, const std::string& text) {
@@ -58,6 +53,11 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
     fail(Errc::invalid_argument, "{}: {} is too large", option, text);
   }
   return number << *shift;
+}
+
+bool is_name_byte(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '+' || c == '-';
 }
 
 bool is_good_name(const std::string& name) noexcept {

@@ -12,6 +12,8 @@ namespace vellum::cli {
 // Errc::invalid_argument names `option`.
 std::uint64_t parse_size(const std::string& option, const std::string& text);
 
+// Whether names of branches and snapshots may have this byte.
+bool is_name_byte(char c);
 // Whether `name` may name a branch or snapshot.
 bool is_good_name(const std::string& name) noexcept;
 // Throws Errc::invalid_argument unless it may. Commands call it before steps that must not happen when a later step would fail on the name.

@@ -7,7 +7,6 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -28,13 +27,6 @@ constexpr std::size_t kReadPages = 256;
 
 [[noreturn]] void refuse(const char* what, int error) {
   fail(Errc::out_of_memory, "{}: {}", what, std::strerror(error));
-}
-
-// One pass where they ascend already, as they do unless an earlier call has failed.
-void sort_unique(std::vector<PageNumber>& pages) {
-  if (std::adjacent_find(pages.begin(), pages.end(), std::greater_equal<>()) == pages.end()) return;
-  std::sort(pages.begin(), pages.end());
-  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
 }
 
 }  // namespace

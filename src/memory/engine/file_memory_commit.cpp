@@ -123,6 +123,8 @@ void FileMemory::write_image(std::span<const PageNumber> pages) {
   for_neighbourhoods(pages, [&](PageNumber first, std::size_t count) {
     if (first < end) patched_.collect(first, std::min<PageNumber>(first + count, end), patched);
   });
+  sort_unique(patched);
+  patched.erase(std::lower_bound(patched.begin(), patched.end(), end), patched.end());
   std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
                       std::back_inserter(changed));
   write_backwards(changed);

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -63,6 +64,7 @@ void PrivatePages::read_ranges(std::vector<PageNumber>& out) {
 }
 
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
+  if (way_ != Way::written) unread_ = {};  // nothing is armed: they are found again
   read_ranges(out);
   std::byte* const stop = base_ + end * kPageBytes;
   // At most one range for each page: each of thousands of small files needs few.
@@ -77,6 +79,12 @@ void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector
     read_ranges(out);
     at = resume;
   }
+}
+
+void sort_unique(std::vector<PageNumber>& pages) {
+  if (std::adjacent_find(pages.begin(), pages.end(), std::greater_equal<>()) == pages.end()) return;
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
 }
 
 void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,

@@ -40,7 +40,7 @@ class PrivatePages {
   // Appends the pages of [first, end) that have been written: since the last call, or ever. No
   // write is lost: a concurrent write is found by this call or the next one. The pages ascend, and
   // each is there once, unless an earlier call failed: the next one also appends what that call had
-  // found. Throws Errc::io and std::bad_alloc; the pages appended by then count as reported.
+  // found, of whatever range (sort_unique()). Throws Errc::io and std::bad_alloc; the pages appended by then count as reported.
   void collect(format::PageNumber first, format::PageNumber end,
                std::vector<format::PageNumber>& out);
 
@@ -60,5 +60,8 @@ class PrivatePages {
   std::vector<ScanRange> ranges_;
   std::span<const ScanRange> unread_;  // of ranges_: found, and not yet reported
 };
+
+// One pass where the pages ascend already.
+void sort_unique(std::vector<format::PageNumber>& pages);
 
 }  // namespace vellum::region

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/environment.hpp"
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
 
@@ -31,6 +31,7 @@ constexpr std::string_view kPrefix = "vellum-";
 constexpr int kLockTries = 200;
 constexpr useconds_t kLockPauseUs = 1000;
 constexpr std::uint64_t kMinAvailablePart = 16;  // of the machine's memory
+constexpr std::uint64_t kMaxSystemPart = 2;      // of the file system
 
 // A directory of a file system in memory, as a descriptor; -1: it is not one.
 int open_directory(const char* path) noexcept {
@@ -67,7 +68,7 @@ std::vector<std::string> shared_names(int directory) {
 
 struct KeptFile {
   std::string name;
-  std::uint64_t bytes;
+  std::uint64_t bytes, taken_bytes;  // of its size; of the file system
   timespec opened;
 };
 
@@ -76,7 +77,8 @@ std::vector<KeptFile> kept_files(int directory) {
   for (std::string& name : shared_names(directory)) {
     struct stat status{};
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    files.push_back({std::move(name), static_cast<std::uint64_t>(status.st_size), status.st_mtim});
+    files.push_back({std::move(name), static_cast<std::uint64_t>(status.st_size),
+                     static_cast<std::uint64_t>(status.st_blocks) * 512, status.st_mtim});
   }
   std::ranges::sort(files, [](const KeptFile& a, const KeptFile& b) {
     return std::tie(a.opened.tv_sec, a.opened.tv_nsec) <
@@ -102,6 +104,24 @@ MachineMemory machine_memory() {
     if (name == "MemAvailable:") out.available_bytes = kib * 1024;
   }
   return out;
+}
+
+// False: the file has a reader, or is no shared file. Its layout may be another one, so the lock is
+// on all bytes.
+template <typename Body>
+bool while_unread(int directory, const char* name, const Body& body) noexcept {
+  const int fd = open_in_share_directory(directory, name);
+  if (fd < 0) return false;
+  struct stat status{};
+  const bool done = ::fstat(fd, &status) == 0 && is_own_shared_file(status) &&
+                    status.st_nlink == 1 && has_header(fd, status) &&
+                    set_shared_lock(fd, F_WRLCK, 0, 0) && body();
+  ::close(fd);
+  return done;
+}
+
+bool is_unread(int directory, const char* name) noexcept {
+  return while_unread(directory, name, [] { return true; });
 }
 
 // One process at a time, by a lock on the directory.
@@ -143,12 +163,12 @@ int open_kept_directory() noexcept {
 }
 
 std::uint64_t kept_limit_bytes() {
-  const auto text = base::environment("VELLUM_KEEP_VERSIONS");
-  if (!text.has_value()) return 0;
-  const auto limit = base::parse_number<std::uint64_t>(*text);
+  const char* const text = ::secure_getenv("VELLUM_KEEP_VERSIONS");
+  if (text == nullptr || *text == '\0') return 0;
+  const auto limit = base::parse_number<std::uint64_t>(text);
   if (!limit.has_value()) {
     fail(Errc::invalid_argument, "VELLUM_KEEP_VERSIONS is '{}': it must be a number of bytes",
-         *text);
+         text);
   }
   return *limit;
 }
@@ -178,16 +198,8 @@ bool set_shared_lock(int fd, short kind, std::uint64_t first, std::uint64_t coun
   return result == 0;
 }
 
-// The file's layout may be another one, so the lock is on all bytes.
 bool remove_unread(int directory, const char* name) noexcept {
-  const int fd = open_in_share_directory(directory, name);
-  if (fd < 0) return false;
-  struct stat status{};
-  const bool removed = ::fstat(fd, &status) == 0 && is_own_shared_file(status) &&
-                       status.st_nlink == 1 && has_header(fd, status) &&
-                       set_shared_lock(fd, F_WRLCK, 0, 0) && ::unlinkat(directory, name, 0) == 0;
-  ::close(fd);
-  return removed;
+  return while_unread(directory, name, [&] { return ::unlinkat(directory, name, 0) == 0; });
 }
 
 void remove_leftovers(int directory) {
@@ -198,23 +210,39 @@ void drop_kept_if_short_of_memory(int directory) {
   if (machine_memory().is_short_with(0)) remove_leftovers(directory);
 }
 
-KeptFilesLock::KeptFilesLock(int directory) noexcept
-    : directory_(directory), locked_(lock_directory(directory)) {}
+KeptFilesLock::KeptFilesLock(int directory) : directory_(directory) {
+  forked_.keep_from_children(directory);
+  locked_ = lock_directory(directory);
+}
 
 KeptFilesLock::~KeptFilesLock() {
   if (locked_) ::flock(directory_, LOCK_UN);
 }
 
+// Removes nothing unless the file fits then.
 bool KeptFilesLock::make_room(std::uint64_t file_bytes, std::uint64_t limit_bytes) {
-  if (!locked_ || file_bytes > limit_bytes) return false;
+  if (!locked_) return false;
+  struct statvfs system{};
+  if (::fstatvfs(directory_, &system) != 0) return false;
+  const std::uint64_t limit =
+      std::min(limit_bytes, std::uint64_t{system.f_blocks} * system.f_frsize / kMaxSystemPart);
+  const std::uint64_t available = std::uint64_t{system.f_bavail} * system.f_frsize;
+  if (file_bytes > limit || machine_memory().is_short_with(file_bytes)) return false;
   const std::vector<KeptFile> files = kept_files(directory_);
-  std::uint64_t sum = file_bytes;
+  std::uint64_t sum = file_bytes, freed = 0;
   for (const KeptFile& file : files) sum += file.bytes;
+  const auto fits = [&] { return sum <= limit && available + freed >= file_bytes; };
+  std::vector<const KeptFile*> unread;
   for (const KeptFile& oldest : files) {
-    if (sum <= limit_bytes) break;
-    if (remove_unread(directory_, oldest.name.c_str())) sum -= oldest.bytes;
+    if (fits()) break;
+    if (!is_unread(directory_, oldest.name.c_str())) continue;
+    unread.push_back(&oldest);
+    sum -= oldest.bytes;
+    freed += oldest.taken_bytes;
   }
-  return sum <= limit_bytes && !machine_memory().is_short_with(file_bytes);
+  if (!fits()) return false;
+  return std::ranges::all_of(
+      unread, [&](const KeptFile* file) { return remove_unread(directory_, file->name.c_str()); });
 }
 
 }  // namespace vellum::region

@@ -6,14 +6,17 @@
 //
 // With VELLUM_KEEP_VERSIONS=BYTES, files are in its subdirectory vellum-kept-UID instead, and stay:
 // the next opening of the version finds the pages decoded. They have at most that many bytes
-// together, as if all of their pages existed. A new file takes the place of those that were opened
-// longest ago and have no reader. They use memory that nothing reclaims, so all without a reader go
-// when an opening finds less than a sixteenth of the machine's memory available.
+// together, as if all of their pages existed, and at most half of the file system. A new file takes
+// the place of those that were opened or filled longest ago and have no reader. They use memory that
+// nothing reclaims, so all without a reader go when an opening finds less than a sixteenth of the
+// machine's memory available.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "base/threads/forked_locks.hpp"
 
 struct stat;
 
@@ -45,19 +48,20 @@ void remove_leftovers(int directory);
 // Serves creators of kept files one at a time, and makes room.
 class KeptFilesLock {
  public:
-  // Waits up to 200 ms for the others.
-  explicit KeptFilesLock(int directory) noexcept;
+  // Waits up to 200 ms for the others. Throws Errc::out_of_memory.
+  explicit KeptFilesLock(int directory);
   ~KeptFilesLock();
   KeptFilesLock(const KeptFilesLock&) = delete;
   KeptFilesLock& operator=(const KeptFilesLock&) = delete;
 
-  // Makes room for a new file. False: it does not fit beside those that are read, or memory is
-  // short, or another process has the lock.
+  // Makes room for a new file. False, and nothing is removed: it does not fit beside those that are
+  // read, or memory is short, or another process has the lock.
   bool make_room(std::uint64_t file_bytes, std::uint64_t limit_bytes);
 
  private:
   const int directory_;
-  const bool locked_;
+  base::ForkedLocks forked_;
+  bool locked_ = false;
 };
 // Removes all kept files without a reader if the machine is short of memory.
 void drop_kept_if_short_of_memory(int directory);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -14,6 +15,8 @@
 
 #include "base/bytes/checksum.hpp"
 #include "base/bytes/hex.hpp"
+#include "base/files/read_only_file.hpp"
+#include "base/memory/process_memory.hpp"
 #include "base/round_up.hpp"
 #include "base/size_limit.hpp"
 #include "format/journal.hpp"
@@ -30,6 +33,8 @@ constexpr int kLayout = 1;
 constexpr std::size_t kMaxChunks = 2u << 20;  // their words take 16 MiB
 constexpr int kTries = 200;  // while other processes open, create and remove the file
 constexpr useconds_t kPauseUs = 1000;
+
+std::atomic<std::size_t> kept_files_open{0};  // by this process
 
 // A 128-bit hash of all added bytes, in order.
 class NameHash {
@@ -86,9 +91,20 @@ std::unique_ptr<SharedFile> SharedFile::open(const SharedLayout& layout) {
   return open_in(layout, open_share_directory(), 0);
 }
 
+// Programs that have not asked for it must not fail for want of descriptors or address space: the
+// file is mapped twice, beside the range of the region and its room.
 std::unique_ptr<SharedFile> SharedFile::open_kept(const SharedLayout& layout,
                                                   std::uint64_t limit_bytes) {
-  return open_in(layout, open_kept_directory(), limit_bytes);
+  if (kept_files_open.load() >= base::descriptor_share() / 4 ||
+      base::space_left() / 4 < layout.file_bytes()) {
+    return nullptr;
+  }
+  auto file = open_in(layout, open_kept_directory(), limit_bytes);
+  if (file) {
+    ::close(std::exchange(file->directory_, -1));
+    ++kept_files_open;
+  }
+  return file;
 }
 
 std::unique_ptr<SharedFile> SharedFile::open_in(const SharedLayout& layout, int directory,
@@ -121,6 +137,7 @@ bool SharedFile::open_or_create() {
 
 SharedFile::OpenedFile SharedFile::create_kept() {
   KeptFilesLock one_at_a_time(directory_);
+  if (const OpenedFile found = open_existing(); found != OpenedFile::removed) return found;
   if (!one_at_a_time.make_room(layout_.file_bytes(), kept_limit_bytes_)) return OpenedFile::refused;
   return create();
 }
@@ -180,7 +197,10 @@ SharedFile::OpenedFile SharedFile::check() const {
 // Of several readers that close concurrently, one detects that it is the last: each releases its
 // own lock before it tries to lock all bytes.
 SharedFile::~SharedFile() {
-  if (file_ >= 0 && is_kept()) close_file();
+  if (file_ >= 0 && is_kept()) {
+    close_file();
+    if (directory_ < 0) --kept_files_open;
+  }
   if (file_ >= 0) {
     set_shared_lock(file_, F_UNLCK, 0, 0);
     struct stat status{};
@@ -189,7 +209,7 @@ SharedFile::~SharedFile() {
       ::unlinkat(directory_, name_.c_str(), 0);
     close_file();
   }
-  ::close(directory_);
+  if (directory_ >= 0) ::close(directory_);
 }
 
 void SharedFile::close_file() noexcept {

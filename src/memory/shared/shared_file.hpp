@@ -51,8 +51,8 @@ class SharedFile {
  public:
   // Null: no tmpfs is available, or another file has the name.
   static std::unique_ptr<SharedFile> open(const SharedLayout& layout);
-  // A file that stays after its last reader. Null also if there is no room for it. REQUIRES:
-  // limit_bytes is not 0.
+  // A file that stays after its last reader. Null also if there is no room for it, or few descriptors
+  // or little address space are left. REQUIRES: limit_bytes is not 0.
   static std::unique_ptr<SharedFile> open_kept(const SharedLayout& layout,
                                                std::uint64_t limit_bytes);
   ~SharedFile();
@@ -85,7 +85,7 @@ class SharedFile {
 
   const SharedLayout layout_;
   const std::string name_;
-  const int directory_;
+  int directory_;                         // -1: no longer needed
   const std::uint64_t kept_limit_bytes_;  // 0: the last reader removes the file
   int file_ = -1;
   base::ForkedLocks forked_;

@@ -1,4 +1,5 @@
 // Regions whose stores are marked: commits have the marked stores, with every engine.
+#include <fmt/format.h>
 #include <vellum/cards.h>
 
 #include <cstring>
@@ -91,21 +92,30 @@ TEST_P(CardTrackerNoTsan, ACommitTakesOnlyTheMarkedLinesOfAPage) {
 }
 
 TEST_P(CardTrackerNoTsan, MarksOfAFailedCommitAreInTheNext) {
-  create().create_region("main", kMiB, with(Tracker::cards)).close();
-  store::test::FaultFs fs(base::posix_fs());
-  Region region = region::RegionAccess::open_branch(store::StoreDirectory::open(fs, path()), "main",
-                                                    with(Tracker::cards));
-  store_word(region, 5 * kPage, 1);
-  region.commit();
-  store_word(region, 5 * kPage, 2);
-  fs.fail_nth(store::test::Call::write, 1, Errc::io, true);
-  EXPECT_THROW((void)region.commit(), Error);
-  fs.heal();
-  store_word(region, 5 * kPage + 2048, 3);
-  region.commit();
-  const auto wanted = content_of(region);
-  region.close();
-  EXPECT_EQ(content_of(Store::open(path()), "main"), wanted);
+  for (const Tracker tracker : {Tracker::cards, Tracker::cards_and_pages}) {
+    for (const bool verify : {false, true}) {
+      RegionOptions wanted = with(tracker);
+      wanted.verify_cards = verify;
+      const std::string at = directory_ / fmt::format("s{}{}", static_cast<int>(tracker), verify);
+      Store::create(at).create_region("main", kMiB, wanted).close();
+      store::test::FaultFs fs(base::posix_fs());
+      Region region =
+          region::RegionAccess::open_branch(store::StoreDirectory::open(fs, at), "main", wanted);
+      store_word(region, 5 * kPage, 1);
+      region.commit();
+      store_word(region, 5 * kPage, 2);
+      store_word(region, 9 * kPage, 2);
+      fs.fail_nth(store::test::Call::write, 1, Errc::io, true);
+      EXPECT_THROW((void)region.commit(), Error);
+      fs.heal();
+      store_word(region, 5 * kPage + 2048, 3);
+      store_word(region, 7 * kPage, 3);
+      region.commit();
+      const auto content = content_of(region);
+      region.close();
+      EXPECT_EQ(content_of(Store::open(at), "main"), content);
+    }
+  }
 }
 
 TEST_P(CardTrackerNoTsan, VerificationNamesTheMissedStoresPage) {

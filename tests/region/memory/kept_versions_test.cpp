@@ -3,9 +3,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +16,9 @@
 #include "base/bytes/checksum.hpp"
 #include "memory/shared/shared_file.hpp"
 #include "support/child.hpp"
+#include "support/disk/small_disk.hpp"
+#include "support/sanitizers.hpp"
+#include "support/shared.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -134,6 +139,78 @@ TEST_P(KeptVersions, FilesInUseStay) {
   EXPECT_EQ(other.memory_use().shared_bytes, 0U);
   EXPECT_EQ(kept(), std::vector<std::string>{first});
   EXPECT_TRUE(reads_right(reader, "1"));
+}
+
+TEST_P(KeptVersions, NothingGivesWayToAFileThatDoesNotFit) {
+  keep(2 * file_bytes());
+  {
+    Region larger = Store::open(path()).create_region("larger", kKeptBytes + kMiB, options());
+    std::memset(larger.data(), 7, larger.size_bytes());
+    larger.snapshot("4");
+  }
+  const Region reader = open("1");
+  EXPECT_TRUE(reads_right(open("2"), "2"));
+  const auto before = kept();
+  EXPECT_TRUE(reads_right(open("4"), "4"));
+  EXPECT_EQ(before.size(), 2U);
+  EXPECT_EQ(kept(), before);
+}
+
+TEST_P(KeptVersions, HalfOfTheFileSystemStaysFree) {
+  const SmallDisk disk(3 * file_bytes());
+  if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  setenv("VELLUM_SHARE_DIRECTORY", (disk / "").c_str(), 1);
+  for (const std::string version : {"1", "2", "3"}) {
+    const Region region = open(version);
+    EXPECT_TRUE(reads_right(region, version));
+    EXPECT_EQ(region.memory_use().shared_bytes, kKeptBytes) << version;
+    EXPECT_LT(fs::space(disk / "").capacity / 2, fs::space(disk / "").free);
+  }
+}
+
+TEST_P(KeptVersions, FewDescriptorsAndLittleAddressSpaceAreLeftToTheProgramNoSanitizer) {
+  if (kSanitizer) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
+  const auto end = run_child([&] {
+    const rlimit space{1u << 30, RLIM_INFINITY};
+    require(setrlimit(RLIMIT_AS, &space) == 0, "setrlimit");
+    Region large = Store::create(directory_ / "large").create_region("main", 180 * kMiB, options());
+    large.snapshot("1");
+    large.close();
+    RegionOptions small = options();
+    small.capacity_bytes = 0;
+    keep(space.rlim_cur);
+    (void)Store::open(directory_ / "large").open_version("1", small);
+  });
+  EXPECT_CHILD_EXIT(end, 0);
+  EXPECT_CHILD_EXIT(run_child([&] {
+                      std::vector<Region> all;
+                      const rlimit files{256, 256};
+                      require(setrlimit(RLIMIT_NOFILE, &files) == 0, "setrlimit");
+                      Store store = Store::open(path());
+                      for (int i = 0; i < 55; ++i)
+                        all.push_back(store.open_version("1", options()));
+                    }),
+                    0);
+}
+
+TEST_P(KeptVersions, ProcessesThatOpenItAtOnceShareOneFile) {
+  keep(file_bytes());
+  for (int round = 0; round < 5; ++round) {
+    Shared<std::atomic<int>> open_now;
+    std::vector<Child> readers;
+    for (int i = 0; i < 6; ++i) {
+      readers.push_back(start_child([&] {
+        const Region region = open();
+        ++*open_now;
+        while (*open_now < 6) usleep(100);
+        require(reads_right(region), "right");
+        require(region.memory_use().shared_bytes == kKeptBytes, "shared");
+      }));
+    }
+    for (Child& reader : readers) EXPECT_CHILD_EXIT(reader.wait(), 0);
+    EXPECT_EQ(kept().size(), 1U);
+    for (const std::string& file : kept()) fs::remove(file);
+  }
 }
 
 TEST_P(KeptVersions, AVersionAboveTheLimitIsNotKept) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kSize = 16 * kMiB;
 constexpr std::uint64_t kWords = kSize / 8;
-constexpr std::uint64_t kChunk = 64u << 10;
+constexpr std::uint64_t kAdviceChunk = 64u << 10;
 constexpr Advice kAll[] = {Advice::normal, Advice::sequential, Advice::random, Advice::will_need,
                            Advice::dont_need};
 
@@ -229,8 +229,8 @@ TEST_P(OwnAdvices, DontNeedEvictsCleanPages) {
   version.prefetch({0, kSize});
   const Pin pin = version.pin({8 * kMiB, kMiB});
   version.advise({kPage, kSize - kPage}, Advice::dont_need);
-  EXPECT_EQ(resident(version), kChunk + kMiB) << "the first chunk is not whole in the range";
-  EXPECT_EQ(version.memory_use().evicted_bytes, kSize - kChunk - kMiB);
+  EXPECT_EQ(resident(version), kAdviceChunk + kMiB) << "the first chunk is not whole in the range";
+  EXPECT_EQ(version.memory_use().evicted_bytes, kSize - kAdviceChunk - kMiB);
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
 }
 
@@ -277,10 +277,10 @@ TEST_P(OwnAdvices, AReaderInOrderIsReadAheadOf) {
   Store store = filled();
   Region version = store.open_version("s", options());
   volatile std::uint64_t sum = 0;
-  for (std::uint64_t at = 0; at < 3 * kChunk; at += kPage) sum = sum + word_at(version, at);
-  EXPECT_TRUE(comes_true([&] { return resident(version) >= 7 * kChunk; }));
+  for (std::uint64_t at = 0; at < 3 * kAdviceChunk; at += kPage) sum = sum + word_at(version, at);
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 7 * kAdviceChunk; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(resident(version), 7 * kChunk) << "four chunks ahead, for a beginning";
+  EXPECT_EQ(resident(version), 7 * kAdviceChunk) << "four chunks ahead, for a beginning";
 }
 
 TEST_P(OwnAdvices, SequentialNeedsOneFault) {
@@ -288,21 +288,21 @@ TEST_P(OwnAdvices, SequentialNeedsOneFault) {
   Region version = store.open_version("s", options());
   version.advise({0, kSize}, Advice::sequential);
   EXPECT_EQ(word_at(version, kMiB), mix(kMiB / 8));
-  EXPECT_TRUE(comes_true([&] { return resident(version) >= 5 * kChunk; }));
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 5 * kAdviceChunk; }));
 }
 
 TEST_P(OwnAdvices, RandomReadsNothingAhead) {
   Store store = filled();
   Region version = store.open_version("s", options());
   version.advise({0, kSize}, Advice::random);
-  for (std::uint64_t at = 0; at < 4 * kMiB; at += kChunk) {
+  for (std::uint64_t at = 0; at < 4 * kMiB; at += kAdviceChunk) {
     ASSERT_EQ(word_at(version, at), mix(at / 8));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(resident(version), 4 * kMiB);
   // A window does not reach into such a part either.
   version.advise({0, 8 * kMiB}, Advice::sequential);
-  for (std::uint64_t at = 4 * kMiB; at < 8 * kMiB; at += kChunk) {
+  for (std::uint64_t at = 4 * kMiB; at < 8 * kMiB; at += kAdviceChunk) {
     ASSERT_EQ(word_at(version, at), mix(at / 8));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
