@@ -24,6 +24,8 @@ class CardTracker {
   // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
   // RegionOptions::verify_cards); `out` then still receives the pages that were found.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
+  // The commit of what the last collect() found has failed: the next one finds the marks again.
+  void put_back() noexcept { range_->put_back(marked_); }
   // The marks that the last collect() found, ascending: a commit compares only these lines of the
   // pages. Empty if pages are tracked as well: a page may then have stores that no card
   // marks.

@@ -155,6 +155,7 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
     base_copies_lost = true;
   }
   if (auto* const file = memory->file_behind()) file->abandon_commit(dirty);
+  if (cards) cards->put_back();
   pending = std::move(dirty);
 }
 

@@ -170,18 +170,30 @@ TEST_P(KeptVersions, HalfOfTheFileSystemStaysFree) {
 
 TEST_P(KeptVersions, FewDescriptorsAndLittleAddressSpaceAreLeftToTheProgramNoSanitizer) {
   if (kSanitizer) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
-  const auto end = run_child([&] {
-    const rlimit space{1u << 30, RLIM_INFINITY};
-    require(setrlimit(RLIMIT_AS, &space) == 0, "setrlimit");
-    Region large = Store::create(directory_ / "large").create_region("main", 180 * kMiB, options());
-    large.snapshot("1");
-    large.close();
-    RegionOptions small = options();
-    small.capacity_bytes = 0;
-    keep(space.rlim_cur);
-    (void)Store::open(directory_ / "large").open_version("1", small);
-  });
-  EXPECT_CHILD_EXIT(end, 0);
+  constexpr std::uint64_t kLargeBytes = 180 * kMiB;
+  Region large = Store::create(directory_ / "large").create_region("main", kLargeBytes, options());
+  large.snapshot("1");
+  large.close();
+  keep(2 * kLargeBytes);
+  const auto opens_with = [&](std::uint64_t space_bytes, bool kept_versions) {
+    return run_child([&] {
+             if (!kept_versions) unsetenv("VELLUM_KEEP_VERSIONS");
+             std::uint64_t mapped_pages = 0;
+             std::ifstream("/proc/self/statm") >> mapped_pages;
+             const rlimit space{mapped_pages * kPage + space_bytes, RLIM_INFINITY};
+             require(setrlimit(RLIMIT_AS, &space) == 0, "setrlimit");
+             RegionOptions small;
+             small.engine = GetParam();
+             (void)Store::open(directory_ / "large").open_version("1", small);
+           })
+        .exited_with(0);
+  };
+  for (std::uint64_t quarters = 6; quarters <= 24; ++quarters) {
+    const std::uint64_t space_bytes = kLargeBytes / 4 * quarters;
+    if (opens_with(space_bytes, false)) {
+      EXPECT_TRUE(opens_with(space_bytes, true)) << quarters;
+    }
+  }
   EXPECT_CHILD_EXIT(run_child([&] {
                       std::vector<Region> all;
                       const rlimit files{256, 256};
