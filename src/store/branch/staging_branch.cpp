@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include "base/bytes/hex.hpp"
@@ -13,6 +14,7 @@
 namespace vellum::store {
 namespace {
 
+constexpr std::chrono::seconds kMaxTrying{2};
 constexpr std::size_t kHalfOfDigits = 8;
 
 // The names that may be kept for a branch begin like this one, without the last half of its digits.
@@ -32,7 +34,8 @@ std::string kept_name_of(const format::Version& version) {
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)
     : store_(store), encoding_(encoding) {
-  while (writer_ == nullptr) create(version, encoding);
+  const auto last_try = std::chrono::steady_clock::now() + kMaxTrying;
+  while (writer_ == nullptr) create(version, encoding, last_try);
 }
 
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
@@ -73,15 +76,19 @@ StagingBranch::~StagingBranch() {
   if (!is_kept_) drop();
 }
 
-// gc may find the branch before it is locked, and remove it. The caller then tries again.
+// gc may find the branch before it is locked, and remove it. The caller then tries again. A gc that
+// is stopped while it reads the names makes the store busy, too, and that is no reason to try again.
 void StagingBranch::create(const format::Version& version,
-                           const std::optional<format::Encoding>& encoding) {
+                           const std::optional<format::Encoding>& encoding,
+                           std::chrono::steady_clock::time_point last_try) {
   name_ = random_staging_name();
   try {
     store_.create_staging_branch(name_, version, version.parent, encoding);
     writer_ = BranchWriter::open(store_, name_);
   } catch (const Error& e) {
-    if (e.code() != Errc::not_found && e.code() != Errc::busy) throw;
+    drop();
+    const bool is_gone = e.code() == Errc::not_found || e.code() == Errc::busy;
+    if (!is_gone || std::chrono::steady_clock::now() > last_try) throw;
   }
 }
 

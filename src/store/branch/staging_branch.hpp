@@ -1,6 +1,7 @@
 // store/branch/staging_branch.hpp: a branch that is filled before its name is published.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace vellum::store {
 // kept.
 class StagingBranch {
  public:
+  // Errc::busy: another process keeps the store or each new branch locked.
   StagingBranch(StoreDirectory& store, const format::Version& version,
                 const std::optional<format::Encoding>& encoding);
   // The branch that an earlier process has kept for this version, with what that process has
@@ -40,7 +42,8 @@ class StagingBranch {
  private:
   StagingBranch(StoreDirectory& store, const format::Version& version,
                 const std::optional<format::Encoding>& encoding, std::string kept_name);
-  void create(const format::Version& version, const std::optional<format::Encoding>& encoding);
+  void create(const format::Version& version, const std::optional<format::Encoding>& encoding,
+              std::chrono::steady_clock::time_point last_try);
   void drop() noexcept;
 
   StoreDirectory& store_;

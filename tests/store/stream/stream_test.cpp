@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/expect_error.hpp"
 #include "store/branch/fault_fs.hpp"
 #include "store/branch/staging_branch.hpp"
 #include "store/check/check.hpp"
@@ -447,6 +448,38 @@ TEST_F(StreamFaults, EachCallMayFail) {
     if (HasFailure()) return;
   }
   EXPECT_GT(calls, 30u);
+}
+
+// Journals that are opened to be written are locked by another process, as beside a process that is
+// stopped.
+class TakenJournals final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+    auto file = ForwardingFs::open(path, mode);
+    const bool taken = is_on && mode == base::OpenMode::read_write && path.ends_with("/journal");
+    return taken ? std::make_unique<Taken>(std::move(file)) : std::move(file);
+  }
+  bool is_on = false;
+
+ private:
+  struct Taken final : vellum::test::ForwardingFile {
+    using ForwardingFile::ForwardingFile;
+    bool try_lock_exclusive() override { return false; }
+  };
+};
+
+TEST(StagingBranches, TheSearchForAFreeOneEnds) {
+  vellum::test::MemoryFs memory;
+  TakenJournals fs(memory);
+  const auto store = StoreDirectory::create(fs, "/s", small_options());
+  format::Version empty;
+  empty.region_bytes = kPageBytes;
+  fs.is_on = true;
+  EXPECT_ERRC(StagingBranch(*store, empty, std::nullopt), Errc::busy);
+  fs.is_on = false;
+  collect_garbage(*store, false, nullptr, 0);
+  EXPECT_EQ(store->branch_names(), std::vector<std::string>());
 }
 
 }  // namespace
