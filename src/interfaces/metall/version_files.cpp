@@ -15,7 +15,7 @@ namespace {
 using format::kPageBytes;
 
 // How long readers wait for one another when all find files to restore after a crash.
-constexpr int kTries = 20;
+constexpr std::chrono::milliseconds kMaxTrying{200};
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
 // Reads without mapping the version. False: no commit yet.
@@ -76,7 +76,8 @@ void put_files_back(const Store& store, const DatastorePlace& place,
 }
 
 void settle_files(Store& store, const DatastorePlace& place, const DatastoreOptions& options) {
-  for (int tries = 1;; ++tries) {
+  const auto last_try = std::chrono::steady_clock::now() + kMaxTrying;
+  for (;;) {
     // With a stamp there is no writer: a writer first removes the stamp.
     if (is_stamped(place, store.version(place.version))) return;
     try {
@@ -84,7 +85,7 @@ void settle_files(Store& store, const DatastorePlace& place, const DatastoreOpti
       put_files_back(store, place, options);
       return;
     } catch (const Error& e) {
-      if (e.code() != Errc::busy || tries == kTries) throw;
+      if (e.code() != Errc::busy || std::chrono::steady_clock::now() > last_try) throw;
     }
     std::this_thread::sleep_for(kBetweenTries);
   }
