@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <sstream>
 #include <thread>
 #include <vellum/store.hpp>
 
+#include "format/image_tail.hpp"
 #include "run/run_lib.hpp"
+#include "store/catalog/store_directory.hpp"
 
 namespace vellum::cli_test {
 namespace {
@@ -113,21 +116,33 @@ TEST_F(RunAppendsNoSanitizer, AnyOpeningKeepsWhatWasClosed) {
   EXPECT_EQ(all, read_file(data()));
 }
 
-// After a power failure the medium may have any part: nothing that no commit has is used. Here
-// another boot is simulated by a record that is missing, or has a wrong bit.
+// The record as of another boot of the machine.
+std::string of_another_boot(const std::string& record, const std::string& store) {
+  const format::Uuid id =
+      store::StoreDirectory::open(base::posix_fs(), store)->superblock().store_id;
+  format::ImageTail tail;
+  EXPECT_TRUE(format::decode_image_tail(std::as_bytes(std::span(record)), id, tail));
+  ++tail.boot;
+  const auto bytes = format::encode_image_tail(tail, id);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// After a power failure the medium may have any part: nothing that no commit has is used. The record
+// may be missing, have a wrong bit, or be whole.
 TEST_F(RunAppendsNoSanitizer, APowerFailureLeavesTheLastCommit) {
-  for (const bool removed : {true, false}) {
+  for (const char* left : {"nothing", "a wrong bit", "the whole record"}) {
     for (const char* name : {"store", "data"}) fs::remove_all(path(name));
     run_until_both_are_killed({"killed", data()});
-    if (removed) {
-      fs::remove(tail());
-    } else {
-      std::string record = read_file(tail());
+    std::string record = read_file(tail());
+    fs::remove(tail());
+    if (left == std::string("a wrong bit")) {
       record.at(56) = static_cast<char>(record.at(56) ^ 1);
       write_file(tail(), record);
+    } else if (left == std::string("the whole record")) {
+      write_file(tail(), of_another_boot(record, path("store")));
     }
     open_again();
-    EXPECT_EQ("0000000\n", read_file(data()));
+    EXPECT_EQ("0000000\n", read_file(data())) << left;
   }
 }
 

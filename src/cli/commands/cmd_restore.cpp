@@ -81,6 +81,20 @@ class LockedTarget {
   std::unique_ptr<base::InodeLock> in_use_;
 };
 
+// A program under vellum run that has closed the file, and keeps it for a later commit, is asked to
+// commit it now.
+void await_commit(const Store& store, const std::string& path) {
+  auto& files = base::posix_fs();
+  const auto branches = branches_with_image(store, path);
+  if (branches.empty() || !files.exists(path)) return;
+  const auto file = files.open(path, base::OpenMode::read_only);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  api::when_free(store.path(), branches.front(), end, {Errc::busy}, [&] {
+    if (base::InodeLock::try_take(*file, base::InodeLock::Mode::exclusive) == nullptr)
+      fail(Errc::busy, "{}: a program under vellum run has it open", path);
+  });
+}
+
 // A private directory next to a file. A file in it gets the access rights of the target only at the
 // end.
 class SiblingDirectory {
@@ -198,6 +212,7 @@ int restore_one(Context& context, Store& store, const RestoreArguments& argument
   const std::string version = resolve_version(store, arguments.version);
   const std::uint64_t bytes = store.version(version).file_bytes;
   const std::string path = whole_path(data_file(arguments.file));
+  await_commit(store, path);
   {
     const LockedTarget nobody_else(path, arguments.force);
     require_replaceable_files({{path, version}}, arguments.force);
@@ -238,7 +253,10 @@ int restore_set(Context& context, Store& store, const SnapshotSet& set,
                 const RestoreArguments& arguments) {
   if (!arguments.force) require_complete(store, set);
   const VersionOfFile files = files_of_set(store, set, arguments.file);
-  for (const auto& [path, version] : files) const LockedTarget nobody_else(path, arguments.force);
+  for (const auto& [path, version] : files) {
+    await_commit(store, path);
+    const LockedTarget nobody_else(path, arguments.force);
+  }
   require_replaceable_files(files, arguments.force);  // before anything is written
   replace(context, store, files, arguments.force);
   Json list = Json::array();

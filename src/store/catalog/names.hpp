@@ -27,7 +27,7 @@ std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string&
 std::unique_ptr<base::File> lock_branch(PackStore& store, const std::string& branch);
 
 // Names of staging branches: "vellum-snapshot-" and 16 hex digits. A staging branch exists while a
-// snapshot is created concurrently with its branch's writer (store/branch/live_snapshot.hpp), or while
+// snapshot is created concurrently with its branch's writer (store/branch/checkpointed_head.hpp), or while
 // a branch gets its first content (store/branch/staging_branch.hpp). Users cannot create a branch or
 // snapshot with such a name.
 std::string random_staging_name();

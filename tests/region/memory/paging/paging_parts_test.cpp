@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kPartsBytes = 16 * kMiB;
 constexpr std::uint64_t kPartsLimit = 4 * kMiB;
 constexpr std::uint64_t kPartsWords = kPartsBytes / 8;
-constexpr std::uint64_t kChunk = 64u << 10;
+constexpr std::uint64_t kChunkBytes = 64u << 10;
 
 class PagingParts : public StoreTest {
  protected:
@@ -166,9 +166,10 @@ class PagingPages : public PagingParts {
  protected:
   // A word of each chunk, at random places.
   static std::vector<std::uint64_t> places(std::uint64_t bytes) {
-    std::vector<std::uint64_t> out(bytes / kChunk);
+    std::vector<std::uint64_t> out(bytes / kChunkBytes);
     std::mt19937_64 random(7);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = i * kChunk + random() % (kChunk / 8) * 8;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = i * kChunkBytes + random() % (kChunkBytes / 8) * 8;
     std::shuffle(out.begin(), out.end(), random);
     return out;
   }
@@ -187,10 +188,10 @@ TEST_P(PagingPages, RandomWordsLoadOnlyTheirPages) {
     EXPECT_LT(use.evicted_bytes, kLimit);  // by chunks: at least 48 MiB would be evicted
     EXPECT_LE(use.resident_bytes, kLimit + kLimit / 16);
     // All the other words are as committed, and those that were written are not.
-    std::vector<std::uint64_t> written(kBytes / kChunk, UINT64_MAX);
-    for (const std::uint64_t at : places(kBytes)) written[at / kChunk] = at;
+    std::vector<std::uint64_t> written(kBytes / kChunkBytes, UINT64_MAX);
+    for (const std::uint64_t at : places(kBytes)) written[at / kChunkBytes] = at;
     for (std::uint64_t at = 0; at < kBytes; at += 8) {
-      const bool changed = write && written[at / kChunk] == at;
+      const bool changed = write && written[at / kChunkBytes] == at;
       ASSERT_EQ(word_at(region, at), mix(at / 8) + (changed ? 1 : 0)) << at;
     }
     if (write) region.rollback();
@@ -208,11 +209,12 @@ TEST_P(PagingPages, APinLoadsWholeChunks) {
     const Pin pin = region.pin({from, kMiB});
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
-    for (std::uint64_t at = from; at < from + kMiB; at += kChunk) {
-      ASSERT_EQ(::write(ends[1], bytes_of(region) + at, kChunk), static_cast<ssize_t>(kChunk))
+    for (std::uint64_t at = from; at < from + kMiB; at += kChunkBytes) {
+      ASSERT_EQ(::write(ends[1], bytes_of(region) + at, kChunkBytes),
+                static_cast<ssize_t>(kChunkBytes))
           << strerror(errno);
-      ASSERT_EQ(::read(ends[0], copy.data(), kChunk), static_cast<ssize_t>(kChunk));
-      ASSERT_EQ(std::memcmp(copy.data(), bytes_of(region) + at, kChunk), 0);
+      ASSERT_EQ(::read(ends[0], copy.data(), kChunkBytes), static_cast<ssize_t>(kChunkBytes));
+      ASSERT_EQ(std::memcmp(copy.data(), bytes_of(region) + at, kChunkBytes), 0);
     }
     ::close(ends[0]);
     ::close(ends[1]);

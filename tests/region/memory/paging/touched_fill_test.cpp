@@ -1,5 +1,6 @@
 // A thread may touch a page while another one fills its chunk: between the write to the memfd and
 // UFFDIO_CONTINUE, the kernel maps the page by itself. Here ioctl() does what that thread does.
+#include <linux/ioctl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
