@@ -246,9 +246,10 @@ def main():
             report[name] = measure(LIBRARIES[name](given.links, given.effort), folder, mib, given.rounds)
         finally:
             shutil.rmtree(folder)
-        print(f"{name}: done, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        report[name]["load"] = os.getloadavg()[0]
+        write_json(given.json, "python-indexes", {"libraries": report})
+        print(f"{name}: done, load {report[name]['load']:.1f}", file=sys.stderr)
     shown(report)
-    write_json(given.json, "python-indexes", {"load": os.getloadavg()[0], "libraries": report})
 
 
 if __name__ == "__main__":
