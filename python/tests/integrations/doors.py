@@ -290,8 +290,9 @@ class Torch(Door):
         self.training.advance()
         assert self.training.step == step
         done = self.save(step)
-        if step > self.kept + 1:
-            self.door.remove(self.path, f"step-{step - self.kept - 1}")
+        old = f"step-{step - self.kept - 1}"
+        if old in self.writer.store:  # a process that was killed in this step may have removed it
+            self.door.remove(self.path, old)
         return done
 
     def save(self, step):
