@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A thousand vectors added to an index: durable by Vellum, and by the library's own save, in one run and one table.
 
-    bench/python/indexes.py [--mib 64] [--flat-mib 1024] [--rounds 5] [--dir DIR] [--json FILE] [--library NAME]...
+    bench/python/indexes.py [--mib 64] [--flat-mib 1024] [--links 16] [--effort 40] [--rounds 5] [--dir DIR]
+                            [--json FILE] [--library NAME]...
 
-Vectors of 128 float32: --mib MiB of them, and --flat-mib in faiss's flat index. "own save" and "own load" are the
-library's, with fsync. Each round adds 1,000 vectors ("add" is the library's own time) and makes them durable in the
-region: seconds and bytes of the log and the commit. At the end `save()` and a commit bring the library's form up to
-date. "open" is of the first version, beside the live one. Seconds are the least of the rounds, and the "slowest".
+Vectors of 128 float32: --mib MiB of them, and --flat-mib in faiss's flat index. A graph has --links links for each
+vector, found among --effort candidates. "own save" and "own load" are the library's, with fsync. Each round adds
+1,000 vectors ("add" is the library's own time) and makes them durable in the region: seconds, bytes of the log and
+the commit, and disk blocks a round. At the end `save()` and a commit bring the library's form up to date. "open" is
+of the first version, beside the live one. Seconds are the least of the rounds, and the "slowest".
 """
 
 import argparse
@@ -23,22 +25,34 @@ import vellum
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, f"{TOP}/bench")
+from table import print_lines  # noqa: E402
 from table_lib import print_rows, write_json  # noqa: E402
 
 DIM = 128
 ROW_BYTES = 4 * DIM
 
 
-class Faiss:
-    """faiss's graph. `door` names the module of vellum.integrations."""
+class Library:
+    """`door` names the module of vellum.integrations."""
+
+    door = ""
+
+    def __init__(self, links, effort):
+        self.links, self.effort = links, effort
+
+
+class FaissLists(Library):
+    """faiss's inverted lists."""
 
     door = "faiss"
-    kind = "HNSW16"
 
-    def new(self, vectors):
+    def empty(self):
         import faiss
 
-        index = faiss.index_factory(DIM, self.kind)
+        return faiss.index_factory(DIM, "IVF256,Flat")
+
+    def new(self, vectors):
+        index = self.empty()
         if not index.is_trained:
             index.train(vectors[:20_000])
         index.add(vectors)
@@ -57,19 +71,27 @@ class Faiss:
         return faiss.read_index(file)
 
 
-class FaissFlat(Faiss):
+class FaissFlat(FaissLists):
     """All vectors, compared one by one."""
 
-    kind = "Flat"
+    def empty(self):
+        import faiss
+
+        return faiss.IndexFlatL2(DIM)
 
 
-class FaissLists(Faiss):
-    """Inverted lists."""
+class FaissGraph(FaissLists):
+    """faiss's graph."""
 
-    kind = "IVF256,Flat"
+    def empty(self):
+        import faiss
+
+        index = faiss.IndexHNSWFlat(DIM, self.links)
+        index.hnsw.efConstruction = self.effort
+        return index
 
 
-class Hnswlib:
+class Hnswlib(Library):
     """hnswlib's graph."""
 
     door = "hnswlib"
@@ -78,7 +100,7 @@ class Hnswlib:
         import hnswlib
 
         index = hnswlib.Index("l2", DIM)
-        index.init_index(len(vectors), ef_construction=40, M=16)
+        index.init_index(len(vectors), ef_construction=self.effort, M=self.links)
         index.add_items(vectors)
         return index
 
@@ -95,7 +117,7 @@ class Hnswlib:
         return index
 
 
-class Usearch:
+class Usearch(Library):
     """USearch's graph."""
 
     door = "usearch"
@@ -103,7 +125,8 @@ class Usearch:
     def new(self, vectors):
         from usearch.index import Index
 
-        index = Index(ndim=DIM, metric="l2sq", dtype="f32", expansion_add=40)
+        options = {"connectivity": self.links, "expansion_add": self.effort}
+        index = Index(ndim=DIM, metric="l2sq", dtype="f32", **options)
         index.add(np.arange(len(vectors)), vectors)
         return index
 
@@ -121,7 +144,7 @@ class Usearch:
 LIBRARIES = {
     "hnswlib": Hnswlib,
     "usearch": Usearch,
-    "faiss HNSW": Faiss,
+    "faiss HNSW": FaissGraph,
     "faiss flat": FaissFlat,
     "faiss IVF": FaissLists,
 }
@@ -159,7 +182,7 @@ def measure(library, folder, mib, rounds):
     door = importlib.import_module(f"vellum.integrations.{library.door}")
     found["first"], kept = timed(lambda: door.Index(region, "x", new))
     region.snapshot("first")
-    adds, durables, sizes = [], [], []
+    adds, durables, sizes, before = [], [], [], disk_bytes(f"{folder}/store")
     for _ in range(rounds):
         vectors = rng.standard_normal((1000, DIM), dtype="f4")
         start = time.perf_counter()
@@ -172,6 +195,7 @@ def measure(library, folder, mib, rounds):
         adds.append(apart[0][0])
         sizes.append(report.bytes_written)
     found |= {"add": min(adds), "durable": min(durables), "slowest": max(durables), "bytes": max(sizes)}
+    found["disk"] = (disk_bytes(f"{folder}/store") - before) / rounds
     before = disk_bytes(f"{folder}/store")
     seconds, _ = timed(kept.save)
     commit, report = timed(region.commit)
@@ -185,23 +209,30 @@ def measure(library, folder, mib, rounds):
 
 
 def shown(report):
-    rows = [
-        ["", "MiB", "own save", "own load", "add", "durable", "slowest", "bytes", "save + commit", "bytes", "open"]
-    ]
+    columns = "MiB, own save, own load, add, durable, slowest, bytes, disk, save + commit, bytes, open"
+    rows = [["", *columns.split(", ")]]
     for name, r in report.items():
         rows.append([
             name, f"{r['own_bytes'] / 2**20:.0f}", f"{r['own_save']:.3f} s",
             f"{r['own_load']:.2f} s", f"{r['add']:.2f} s", f"{r['durable']:.4f} s", f"{r['slowest']:.3f} s",
-            f"{r['bytes'] / 1e6:.2f} MB", f"{r['save']:.2f}+{r['save_commit']:.2f} s",
+            f"{r['bytes'] / 1e6:.2f} MB", f"{r['disk'] / 1e6:.2f} MB", f"{r['save']:.2f}+{r['save_commit']:.2f} s",
             f"{r['save_bytes'] / 1e6:.2f} MB", f"{r['open']:.2f} s",
         ])  # fmt: skip
     print_rows(rows)
+    for name, r in report.items():
+        print_lines([
+            (f"{name}: 1,000 vectors durable, slowest, s", r["slowest"], "<=", 0.1),
+            (f"{name}: their MB", r["bytes"] / 1e6, "<=", 1),
+            (f"{name}: times faster than its own save", r["own_save"] / r["durable"], ">=", 1),
+        ])  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--mib", type=int, default=64)
     parser.add_argument("--flat-mib", type=int, default=1024)
+    parser.add_argument("--links", type=int, default=16)
+    parser.add_argument("--effort", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--dir")
     parser.add_argument("--json", default=f"{TOP}/build/bench/python-indexes.json")
@@ -212,11 +243,13 @@ def main():
         folder = tempfile.mkdtemp(prefix="vellum-indexes-", dir=given.dir)
         try:
             mib = given.flat_mib if name == "faiss flat" else given.mib
-            report[name] = measure(LIBRARIES[name](), folder, mib, given.rounds)
+            report[name] = measure(LIBRARIES[name](given.links, given.effort), folder, mib, given.rounds)
         finally:
             shutil.rmtree(folder)
+        report[name]["load"] = os.getloadavg()[0]
+        write_json(given.json, "python-indexes", {"libraries": report})
+        print(f"{name}: done, load {report[name]['load']:.1f}", file=sys.stderr)
     shown(report)
-    write_json(given.json, "python-indexes", {"load": os.getloadavg()[0], "libraries": report})
 
 
 if __name__ == "__main__":

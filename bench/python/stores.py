@@ -4,8 +4,9 @@
 An array of --mib MiB of float32 in chunks of 256 KiB, values that hardly compress, in one data set. Each of
 --versions versions changes 1 % of the chunks at random: all values of each ("whole"), or one value of each ("value").
 A version is durable (fsync) when its time ends; the time includes the writes by the library. zarr's LocalStore and
-h5netcdf keep no versions: a copy of the folder or of the file is one. Bytes are disk blocks of all versions after the
-first. Reads are of the middle version, from the disk: all, and 1 % in one piece. Missing peers are omitted.
+h5netcdf keep no versions: a copy of the folder or of the file is one. xarray's to_zarr and to_netcdf, and fsspec's
+local files, write the whole array as a version. Bytes are disk blocks of all versions after the first. Reads are of
+the middle version, from the disk: all, and 1 % in one piece. Missing peers are omitted.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import tempfile
 
 import numpy as np
 from peers import sync_all, sync_file
-from table import disk_bytes, make_cold, timed
+from table import disk_bytes, make_cold, print_lines, timed
 
 import vellum
 
@@ -94,23 +95,35 @@ class H5netcdf:
         self.file = h5netcdf.File(f"{folder}/live.nc", "w", invalid_netcdf=True)
         self.file.dimensions = {"row": len(values), "column": COLUMNS}
         options = {"chunks": CHUNK, "compression": "lzf"}
-        self.live = self.file.create_variable("x", ("row", "column"), "f4", data=values, **options)
+        self.file.create_variable("x", ("row", "column"), "f4", data=values, **options)
+
+    @property
+    def live(self):
+        import h5netcdf
+
+        if self.file is None:
+            self.file = h5netcdf.File(f"{self.folder}/live.nc", "a", invalid_netcdf=True)
+        return self.file["x"]
 
     def keep(self, version):
-        self.file.flush()
+        self.file.close()  # what flush() leaves is not always a whole file
+        self.file = None
         shutil.copyfile(f"{self.folder}/live.nc", f"{self.folder}/v{version}.nc")
         sync_file(f"{self.folder}/v{version}.nc")
 
     def open(self, version):
         import h5netcdf
 
-        return h5netcdf.File(f"{self.folder}/v{version}.nc", "r", invalid_netcdf=True)["x"]
+        # A variable does not keep its file open.
+        self.read = h5netcdf.File(f"{self.folder}/v{version}.nc", "r", invalid_netcdf=True)
+        return self.read["x"]
 
 
 class VellumZarr:
     """The store of vellum.integrations.zarr, chunks as they are; a snapshot is a version."""
 
     name = "vellum, zarr store"
+    beside = (ZarrCopy.name, Icechunk.name)
     needs = "zarr"
     compressors = None
 
@@ -145,6 +158,7 @@ class VellumXarray:
     """An array of a region, which xarray opens by engine="vellum"; a snapshot is a version."""
 
     name = "vellum, xarray"
+    beside = (H5netcdf.name,)
     needs = "xarray"
 
     def __init__(self, folder, values):
@@ -166,7 +180,130 @@ class VellumXarray:
         return xr.open_dataset(self.path, engine="vellum", version=f"v{version}", cache=False)["x"].variable
 
 
-PEERS = [ZarrCopy, Icechunk, H5netcdf, VellumZarr, VellumZarrCodec, VellumXarray]
+class Whole:
+    """An array in memory, of which each version is written as a whole, as `write` says."""
+
+    def __init__(self, folder, values):
+        self.folder, self.live = folder, values.copy()
+
+    def file(self, version):
+        return f"{self.folder}/v{version}"
+
+    def keep(self, version):
+        self.write(version)
+        sync_all(self.folder)
+
+
+def as_dataset(values):
+    import xarray as xr
+
+    return xr.Dataset({"x": (("row", "column"), values)})
+
+
+class XarrayZarr(Whole):
+    """xarray's to_zarr: a group for each version."""
+
+    name = "xarray, to_zarr"
+    needs = "xarray"
+
+    def write(self, version):
+        as_dataset(self.live).to_zarr(self.file(version), encoding={"x": {"chunks": CHUNK}}, consolidated=False)
+
+    def open(self, version):
+        import xarray as xr
+
+        return xr.open_zarr(self.file(version), consolidated=False, chunks=None)["x"].variable
+
+
+class XarrayNetcdf(Whole):
+    """xarray's to_netcdf by h5netcdf: a file for each version."""
+
+    name = "xarray, to_netcdf"
+    needs = "h5netcdf"
+
+    def write(self, version):
+        as_dataset(self.live).to_netcdf(self.file(version), engine="h5netcdf")
+
+    def open(self, version):
+        import xarray as xr
+
+        return xr.open_dataset(self.file(version), engine="h5netcdf", cache=False)["x"].variable
+
+
+class VellumToVellum(Whole):
+    """to_vellum() of all values, which stores what differs."""
+
+    name = "vellum, to_vellum"
+    beside = (XarrayZarr.name, XarrayNetcdf.name)
+    needs = "xarray"
+
+    def keep(self, version):
+        from vellum.integrations.xarray import to_vellum
+
+        to_vellum(as_dataset(self.live), f"{self.folder}/store", snapshot=f"v{version}")
+
+    def open(self, version):
+        import xarray as xr
+
+        path = f"{self.folder}/store"
+        return xr.open_dataset(path, engine="vellum", version=f"v{version}", cache=False)["x"].variable
+
+
+class FsspecFiles(Whole):
+    """fsspec's local files: the bytes in a file for each version."""
+
+    name = "fsspec, local files"
+    needs = "fsspec"
+
+    def files(self, version):
+        import fsspec
+
+        return fsspec.filesystem("file"), self.file(version)
+
+    def write(self, version):
+        fs, file = self.files(version)
+        fs.pipe(file, self.live.tobytes())
+
+    def open(self, version):
+        return Read(*self.files(version), self.live.shape)
+
+
+class VellumFsspec(FsspecFiles):
+    """The same bytes by vellum://; a snapshot is a version."""
+
+    name = "vellum, fsspec"
+    beside = (FsspecFiles.name,)
+
+    def files(self, version):
+        from vellum.integrations.fsspec import VellumFileSystem
+
+        return VellumFileSystem(f"{self.folder}/store", version, create=True, skip_instance_cache=True), "x"
+
+    def keep(self, version):
+        fs, file = self.files("main")
+        fs.pipe(file, self.live.tobytes())
+        fs.snapshot(f"v{version}")
+
+    def open(self, version):
+        return Read(*self.files(f"v{version}"), self.live.shape)
+
+
+class Read:
+    """Rows of a file of an array's bytes."""
+
+    def __init__(self, fs, file, shape):
+        self.fs, self.file, self.shape = fs, file, shape
+
+    def __getitem__(self, rows):
+        begin, end, _ = rows.indices(self.shape[0])
+        found = self.fs.cat_file(self.file, begin * COLUMNS * 4, end * COLUMNS * 4)
+        return np.frombuffer(found, "f4").reshape(-1, COLUMNS)
+
+
+PEERS = [
+    *(ZarrCopy, Icechunk, H5netcdf, XarrayZarr, XarrayNetcdf, FsspecFiles),
+    *(VellumZarr, VellumZarrCodec, VellumXarray, VellumToVellum, VellumFsspec),
+]
 
 
 def is_installed(peer):
@@ -211,16 +348,14 @@ def measure(peer_type, folder, values, versions, pattern):
 
 
 def print_targets(results):
-    from table import print_lines
-
-    ours = {name: found for name, found in results.items() if name.startswith("vellum")}
-    others = [found for name, found in results.items() if not name.startswith("vellum")]
-    size = next(key for key in others[0] if key.startswith("MiB")) if others else ""
-    for name, found in ours.items() if others else ():
-        faster = min(other["commit s"] for other in others) / found["commit s"]
-        smaller = found[size] / min(other[size] for other in others)
-        print_lines([(f"{name}: commit, times faster than each", faster, ">=", 1)])
-        print_lines([(f"{name}: bytes, of each", smaller, "<=", 1)])
+    for peer in [each for each in PEERS if each.name in results and hasattr(each, "beside")]:
+        mine = results[peer.name]
+        for other in [results[name] for name in peer.beside if name in results]:
+            name = next(name for name, found in results.items() if found is other)
+            size = next(column for column in mine if column.startswith("MiB"))
+            faster = other["commit s"] / mine["commit s"]
+            print_lines([(f"{peer.name}: commit, times faster than {name}", faster, ">=", 1)])
+            print_lines([(f"{peer.name}: bytes, of {name}'s", mine[size] / other[size], "<=", 1)])
 
 
 def main():

@@ -1,6 +1,4 @@
-"""The process that tests of caches kill: as a program, DOOR PATH fills a cache, and prints each number."""
-
-import sys
+"""The caches of the tests."""
 
 import numpy as np
 
@@ -35,12 +33,3 @@ def opened(door, path):
     register()
     memory = joblib.Memory(str(path), backend="vellum", verbose=0)
     return memory.cache(values), memory
-
-
-if __name__ == "__main__":
-    get = opened(*sys.argv[1:])[0]
-    number = int(sys.stdin.readline())
-    while True:
-        get(number)
-        print(number, flush=True)
-        number += 1

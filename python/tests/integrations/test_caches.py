@@ -4,23 +4,16 @@ import gc
 import io
 import multiprocessing
 import os
-import pathlib
 import pickle
-import random
-import subprocess
-import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
-import psutil
 import pytest
 from cache_libraries import opened, values
 
 import vellum
 from vellum.integrations._values import Values
-
-KILLS = int(os.environ.get("VELLUM_KILLS", "10"))
 
 
 def disk_bytes(folder):
@@ -270,47 +263,13 @@ def test_a_value_and_a_group_have_different_names(path):
 
 
 @pytest.mark.parametrize("door", ["joblib", "diskcache"])
-def test_kills(door, path):
-    """Killed at any moment: what was reported is in the cache, and no entry is torn."""
+def test_a_cache_that_is_opened_again_has_its_branch(door, path):
     pytest.importorskip(door)
-    program = pathlib.Path(__file__).with_name("cache_libraries.py")
-    rng, number = random.Random(1), 0
-    for _ in range(KILLS):
-        command = [sys.executable, program, door, path]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            process.stdin.write(f"{number}\n")
-            process.stdin.flush()
-            for _ in range(rng.randint(1, 4)):
-                number = int(process.stdout.readline()) + 1
-            process.kill()
-            rest = process.stdout.read().split("\n")[:-1]
-        number = int(rest[-1]) + 1 if rest else number
-    get, cache = opened(door, path)
-    for each in range(number):
-        assert each in cache if door == "diskcache" else True
-        np.testing.assert_array_equal(get(each), values(each))
-    store = f"{path}/joblib" if door == "joblib" else f"{path}.vellum"
-    assert not vellum.Store(store).verify(progress=False).damages
-
-
-@pytest.mark.parametrize("door", ["joblib", "diskcache"])
-def test_no_leak(door, path):
-    """Putting, getting and removing again and again takes no more memory and no more branches."""
-    pytest.importorskip(door)
-    process, store = psutil.Process(), f"{path}/joblib" if door == "joblib" else f"{path}.vellum"
-
-    def turn():
+    for _ in range(3):
         get, cache = opened(door, path)
-        for number in range(4):
-            get(number)
-            get(number)
+        for number in range(2):
+            np.testing.assert_array_equal(get(number), values(number))
         cache.clear(**({"warn": False} if door == "joblib" else {}))
+        del get, cache
         gc.collect()
-
-    for _ in range(4):
-        turn()
-    before = process.memory_info().rss
-    for _ in range(15):
-        turn()
-    assert process.memory_info().rss - before < 24 << 20
-    assert len(vellum.Store(store).branches) <= 2
+    assert vellum.Store(f"{path}/joblib" if door == "joblib" else f"{path}.vellum").branches == ["values-0"]

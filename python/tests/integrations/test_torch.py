@@ -3,11 +3,9 @@
 import collections
 import functools
 import json
-import multiprocessing
 import os
 import pathlib
 import pickle
-import random
 import subprocess
 import sys
 import time
@@ -15,23 +13,19 @@ import uuid
 
 import numpy as np
 import pytest
+from processes import PROCESSES
 
 import vellum
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the ranks, too: waiting threads of a loaded machine spin
 torch = pytest.importorskip("torch")
 dcp = pytest.importorskip("torch.distributed.checkpoint")
 
 import torch_ranks  # noqa: E402
-import torch_training  # noqa: E402
 from torch_training import Training, digest  # noqa: E402
 
 from vellum.integrations import torch as door  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[3]
-PROCESSES = multiprocessing.get_context("forkserver")  # they are forks of one that has PyTorch
-PROCESSES.set_forkserver_preload(["torch.distributed.tensor", "vellum.integrations.torch"])  # not from this folder
-KILLS = int(os.environ.get("VELLUM_TEST_KILLS", "10"))
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled:UserWarning")
 
@@ -428,36 +422,6 @@ def test_transformers(path, tmp_path):
 
 
 # ---- For a long time
-
-
-def test_kills(path):
-    """After each SIGKILL the newest version is whole, and equals that step of a training without an interruption."""
-    vellum.Store(path, create=True)
-    shadow, shown, chance = {}, Training(), random.Random(5)
-    lost = 0
-    for _ in range(KILLS):
-        begun = PROCESSES.Event()
-        process = PROCESSES.Process(target=torch_training.run, args=(path, begun), daemon=True)
-        process.start()
-        assert begun.wait(600)
-        last = torch_training.newest(path)
-        until = time.monotonic() + 600
-        while torch_training.newest(path) == last and time.monotonic() < until:
-            time.sleep(0.01)
-        time.sleep(chance.random() * 0.2)
-        process.kill()
-        process.join()
-        newest = torch_training.newest(path)
-        assert newest is not None and newest != last
-        number = int(newest.split("-")[1])
-        while shown.step < number:
-            shown.advance()
-            shadow[shown.step] = digest(shown.state())
-        assert digest(door.load(path, newest)) == shadow[number], newest
-        lost += len(vellum.Store(path).verify().damages)
-    assert lost == 0 and len(door.names(path)) == len(vellum.Store(path).snapshots)
-    for name in random.Random(6).sample(door.names(path), 5):
-        assert digest(door.load(path, name)) == shadow[int(name.split("-")[1])], name
 
 
 def resident():

@@ -1,20 +1,10 @@
 """Indexes of faiss, hnswlib and USearch in a region."""
 
-import gc
-import os
-import pathlib
-import random
-import subprocess
-import sys
-
 import numpy as np
-import psutil
 import pytest
 from vector_libraries import BATCH, DIM, LIBRARIES, batch, door_of, keys_of
 
 import vellum
-
-KILLS = int(os.environ.get("VELLUM_KILLS", "10"))
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -273,52 +263,3 @@ def test_an_index_that_is_not_there(region, name):
     region.create_group("words")
     with pytest.raises(vellum.InvalidArgument, match="no index of"):
         door_of(name).Index(region, "words")
-
-
-@pytest.mark.parametrize("door", ["hnswlib", "faiss", "usearch"])
-def test_kills(path, door):
-    """Killed at any moment, also within a commit and a save: the index has the last commit, as the region has it."""
-    pytest.importorskip(door)
-    library = LIBRARIES[door][1]
-    program = pathlib.Path(__file__).with_name("vector_libraries.py")
-    rng = random.Random(1)
-    done = 0
-    for _ in range(KILLS):
-        with subprocess.Popen([sys.executable, program, door, path], stdout=subprocess.PIPE, text=True) as process:
-            for _ in range(rng.randint(1, 4)):
-                done = int(process.stdout.readline()) + 1
-            process.kill()
-            rest = process.stdout.read().split("\n")[:-1]
-        done = int(rest[-1]) + 1 if rest else done
-        region = vellum.open(path, version="main")
-        batches = int(region["batches"][()])
-        assert done <= batches <= done + 1
-        kept = door_of(door).Index(region, "words")
-        assert library.count(kept.index) == BATCH * batches
-        for number in {0, batches // 2, batches - 2, batches - 1} & set(range(batches)):
-            np.testing.assert_array_equal(library.stored(kept.index, keys_of(number)), batch(number))
-    assert not vellum.Store(path).verify(progress=False).damages
-
-
-def test_no_leak(path, make, library):
-    """Opening, adding, saving and dropping an index again and again takes no more memory."""
-    values = np.random.default_rng(1).standard_normal((1000, DIM), dtype="f4")
-    process = psutil.Process()
-
-    def turn():
-        with vellum.open(path, create=True) as r:
-            kept = make(r)
-            kept.add(values, np.arange(library.count(kept.index), library.count(kept.index) + 1000))
-            kept.save()
-            r.rollback()
-        gc.collect()
-
-    with vellum.open(path, create=True) as r:
-        make(r)
-    for _ in range(5):
-        turn()
-    before = process.memory_info().rss
-    for _ in range(20):
-        turn()
-    assert process.memory_info().rss - before < 8 << 20
-    assert not [r for r in gc.get_objects() if isinstance(r, vellum.Region) and not r.closed]

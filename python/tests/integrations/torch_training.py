@@ -1,10 +1,8 @@
-"""A training that saves a version a step, and goes on from the newest one. test_torch.py kills it."""
+"""A training for the tests."""
 
 import hashlib
 
 import torch
-
-from vellum.integrations import torch as door
 
 
 class Training:
@@ -44,19 +42,3 @@ def digest(value):
     elif isinstance(value, (list, tuple)):
         value = [digest(each) for each in value]
     return hashlib.sha256(repr(value).encode()).hexdigest()
-
-
-def newest(path):
-    return max(door.names(path), key=lambda name: int(name.split("-")[1]), default=None)
-
-
-def run(path, begun):
-    """Saves versions until it is killed."""
-    training = Training()
-    if last := newest(path):
-        training.restore(door.load(path, last))
-    with door.StorageWriter(path, planes=training.step % 2 == 1) as writer:
-        begun.set()
-        while True:
-            training.advance()
-            writer.save_async(training.state(), f"step-{training.step}", optimizer=training.optimizer)

@@ -1,15 +1,8 @@
-"""The libraries of vector indexes, for the tests, and the process that is killed.
-
-As a program: DOOR PATH adds batches of 20 vectors to an index, commits each, prints its number, and saves the index
-now and then, until it is killed.
-"""
+"""The libraries of vector indexes, for the tests."""
 
 import importlib
-import sys
 
 import numpy as np
-
-import vellum
 
 DIM = 16
 BATCH = 20
@@ -120,21 +113,3 @@ LIBRARIES = {
 
 def door_of(name):
     return importlib.import_module(f"vellum.integrations.{LIBRARIES[name][0]}")
-
-
-def work(name, path):
-    region = vellum.open(path, create=True)
-    kept = door_of(name).Index(region, "words", LIBRARIES[name][1].new())
-    number = LIBRARIES[name][1].count(kept.index) // BATCH
-    while True:
-        kept.add(batch(number), keys_of(number))
-        region["batches"] = number + 1  # the rest of the region goes with it
-        if number % 3 == 2:
-            kept.save()
-        region.commit()
-        print(number, flush=True)
-        number += 1
-
-
-if __name__ == "__main__":
-    work(*sys.argv[1:])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import vellum
+from vellum.restore import take_content
 
 try:
     from IPython.core.error import UsageError
@@ -23,6 +24,7 @@ except ImportError as error:
 __all__ = ["VellumMagics", "load", "unload"]
 
 _CELL = re.compile(r"cell-(\d+)-(.+)")
+_BACK = "back to "  # the message of a commit that is no cell's change, but an undo or a redo
 
 
 @magics_class
@@ -64,8 +66,11 @@ class VellumMagics(Magics):  # type: ignore[misc]
     def _take(self, region: vellum.Region) -> None:
         if not self._cells_of(region):
             region.snapshot(_name(0, region.branch), "opened")
-        self._region, self._seen = region, region.commit().sequence
-        self.shell.user_ns["region"] = region
+        self._region, self.shell.user_ns["region"] = region, region
+        head = region.store.version(region.branch)
+        known = [v.sequence for v in self._cells_of(region)]
+        self._seen = head.sequence if head.message.startswith(_BACK) else max(known)
+        self._keep_change("committed outside of a cell")  # or by a kernel that ended before it had a version
 
     # ---- Versions of cells
 
@@ -85,9 +90,12 @@ class VellumMagics(Magics):  # type: ignore[misc]
 
     def after_cell(self, result: Any) -> None:
         """Keeps what a cell changed as a version, also if the cell failed."""
-        region = self._region
-        if region is None or region.closed:
-            return
+        if self._region is not None and not self._region.closed:
+            text = (getattr(getattr(result, "info", None), "raw_cell", "") or "").strip().splitlines()
+            self._keep_change(text[0][:60] if text else "")
+
+    def _keep_change(self, message: str) -> None:
+        region = self.region
         try:
             sequence = region.commit().sequence
         except vellum.Busy:  # a transaction over several cells: its end is a cell's change
@@ -97,9 +105,8 @@ class VellumMagics(Magics):  # type: ignore[misc]
         for name in self._undone:  # another change follows: what was undone cannot be redone
             region.store.remove_snapshot(name)
         region.attrs["undone"] = []
-        text = (getattr(getattr(result, "info", None), "raw_cell", "") or "").strip().splitlines()
         name = _name(_number(self._cells()) + 1, region.branch)
-        self._seen = region.snapshot(name, text[0][:60] if text else "").sequence
+        self._seen = region.snapshot(name, message).sequence
 
     # ---- Undo
 
@@ -121,12 +128,13 @@ class VellumMagics(Magics):  # type: ignore[misc]
         self._back_to(undone[count - 1], undone[count:])
 
     def _back_to(self, version: str, undone: list[str]) -> None:
-        whole = self._whole_arrays()
-        self.region.rollback(version)
-        self.region.attrs["undone"] = undone
-        self._seen = self.region.commit().sequence
+        whole, region = self._whole_arrays(), self.region
+        with region.transaction(f"{_BACK}{version}"):  # one commit: what is undone, and that it is
+            take_content(region._used(), version)
+            region.attrs["undone"] = undone
+        self._seen = region.commit().sequence
         self._rebind(whole)
-        print(f"{self.region.branch} is as after {version}")
+        print(f"{region.branch} is as after {version}")
 
     # ---- Branches
 
