@@ -71,6 +71,7 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
                                  const ProgressFn& progress, std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects);
+  objects = session.opened();
   restore_superblock(*objects, store);
   const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();

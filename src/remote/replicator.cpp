@@ -11,6 +11,7 @@
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 #include "remote/upkeep.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/catalog/names.hpp"
@@ -43,6 +44,8 @@ Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
   }
   remote_ = know_remote(store, url);
   if (objects_ == nullptr) objects_ = open_object_store(store.fs(), url);
+  objects_ = opened_objects(store, read_remote_file(store, remote_), std::move(objects_),
+                            SlotsFrom::remote);
 }
 
 ReplicateState Replicator::run(const ReplicateFn& on_state) {

@@ -21,6 +21,9 @@ class ObjectsInFront : public ObjectStore {
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     return call([&] { return objects_->get_range(key, range); });
   }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    return call([&] { return objects_->get_start(key, most); });
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return call([&] { return objects_->put_if_absent(key, bytes); });
   }

@@ -99,6 +99,12 @@ class InterferedObjects final : public ObjectStore {
     with_->end(kPartOf + key, bytes);
     return bytes;
   }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    with_->begin(kPartOf + key);
+    auto bytes = objects_->get_start(key, most);
+    with_->end(kPartOf + key, bytes);
+    return bytes;
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return objects_->put_if_absent(key, bytes);
   }

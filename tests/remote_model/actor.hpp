@@ -166,6 +166,11 @@ class ActorObjects final : public ObjectStore {
     fate_.damage(bytes);
     return bytes;
   }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    auto bytes = fate_.request([&] { return objects_->get_start(key, most); });
+    fate_.damage(bytes);
+    return bytes;
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return fate_.request([&] { return objects_->put_if_absent(key, bytes); });
   }

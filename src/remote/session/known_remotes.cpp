@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/engine/url.hpp"
@@ -36,32 +37,52 @@ void require_url(const std::string& url) {
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
 }
 
-namespace {
-
-void require_same_store(const format::Superblock& there, const ObjectStore& objects,
-                        const store::StoreDirectory& store) {
-  if (there.store_id != store.superblock().store_id) {
-    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-         objects.url(), store.path());
+void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
+                             const std::string& url) {
+  if (there.store_id != ours.store_id) {
+    fail(Errc::invalid_argument, "{}: the remote has the versions of another store", url);
   }
-  if (there.encrypted && !store.is_encrypted()) {
-    fail(Errc::wrong_key, "{}: the remote is encrypted, and {} is not", objects.url(),
-         store.path());
+  if (there.has_keys() && !ours.has_keys()) {
+    fail(Errc::wrong_key, "{}: the remote is encrypted, and the store is not{}", url,
+         there.objects_key.has_value() ? ": it has to know the remote so (remote add --encrypt)"
+                                       : "");
   }
-  if (!there.encrypted && store.is_encrypted()) {
-    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} is", objects.url(),
-         store.path());
+  if (!there.has_keys() && ours.has_keys()) {
+    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} (exchanged?)", url,
+         ours.encrypted ? "the store is" : "the store knows it as encrypted");
+  }
+  if (there.encrypted != ours.encrypted) {
+    fail(Errc::wrong_key, "{}: the remote is that of {}", url,
+         there.encrypted ? "an encrypted store" : "a plain store");
+  }
+  if (there.objects_key != ours.objects_key) {
+    fail(Errc::wrong_key, "{}: the remote has another key than the store knows (exchanged?)", url);
   }
 }
 
-}  // namespace
-
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
   try {
-    require_same_store(read_superblock(objects), objects, store);
+    require_same_superblock(read_superblock(objects), superblock_there(objects, store),
+                            objects.url());
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
+}
+
+std::optional<ObjectsKeyEntry> key_entry_of(const ObjectStore& objects) {
+  const ObjectsKey* const key = objects.objects_key();
+  if (key == nullptr) return std::nullopt;
+  return ObjectsKeyEntry{store::key_fingerprint_bytes(key->keys->data_key()), key->slots};
+}
+
+bool has_encrypted_remote(const store::StoreDirectory& store) {
+  bool out = false;
+  base::try_to([&] {
+    for (const std::string& name : remote_names(store)) {
+      out = out || read_remote_file(store, name).objects_key.has_value();
+    }
+  });
+  return out;
 }
 
 std::string remotes_directory(const store::StoreDirectory& store) {
@@ -145,13 +166,14 @@ WriteId writer_of(store::StoreDirectory& store) {
 }  // namespace
 
 void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                     bool one_writer) {
+                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key) {
   require_remote_name(name);
   require_url(url);
   RemoteFile file;
   file.url = url;
   file.writer = writer_of(store);
   file.one_writer = one_writer;
+  file.objects_key = std::move(objects_key);
   try {
     write_remote_file(store, name, file, false);
   } catch (const Error& e) {
@@ -160,18 +182,62 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
   }
 }
 
+namespace {
+
+// The remote that is there, opened; null: there is none yet.
+std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStore>& objects,
+                                                const store::StoreDirectory& store) {
+  RemoteSuperblock there;
+  try {
+    there = read_superblock(*objects);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    // A plain remote that has lost its superblock gets that again from its store.
+    if (!newest_number_at(*objects).has_value()) return nullptr;
+    fail(Errc::wrong_key, "{}: there are versions of a remote without its superblock",
+         objects->url());
+  }
+  if (!there.has_keys()) {
+    fail(Errc::wrong_key, "{}: there is a remote that is not encrypted: choose another URL",
+         objects->url());
+  }
+  require_same_superblock(there, {store.superblock(), there.objects_key}, objects->url());
+  return unlock_remote(objects, there).objects;
+}
+
+std::shared_ptr<ObjectStore> new_or_existing_encrypted(std::shared_ptr<ObjectStore> objects,
+                                                       const store::StoreDirectory& store,
+                                                       const KeySource& source) {
+  if (auto existing = existing_encrypted(objects, store)) return existing;
+  return create_objects_key(std::move(objects), store, source);
+}
+
+}  // namespace
+
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                bool one_writer) {
-  const auto objects = open_object_store(store.fs(), url);
-  require_same_store(*objects, store);
+                const AddRemoteOptions& options) {
+  require_remote_name(name);
+  if (store.fs().exists(path_of(store, name))) {
+    fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
+  }
+  std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url);
+  if (!options.encrypt) {
+    require_same_store(*objects, store);
+  } else if (store.is_encrypted()) {
+    fail(Errc::unsupported, "{}: the store is encrypted, and its remotes are, with its key",
+         store.path());
+  } else {
+    existing_encrypted(objects, store);  // an error precedes the probe
+  }
   const ProbeResult probe = probe_conditional_writes(*objects);
-  if (!probe.one_creator_wins() && !one_writer) {
+  if (!probe.one_creator_wins() && !options.one_writer) {
     fail(Errc::unsupported,
          "{}: of several creators of an object, not just one won ({} of {} rounds): two stores "
          "that push would lose versions. --one-writer lets only this store push, to a new remote",
          objects->url(), probe.several_won + probe.none_won + probe.other_content, probe.rounds);
   }
-  add_remote_file(store, name, url, one_writer);
+  if (options.encrypt) objects = new_or_existing_encrypted(std::move(objects), store, options.key);
+  add_remote_file(store, name, url, options.one_writer, key_entry_of(*objects));
   return probe.one_creator_wins();
 }
 
@@ -185,25 +251,28 @@ std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   for (int n = 2; std::ranges::count(names, name) != 0; ++n) {
     name = kReplicaName + std::to_string(n);
   }
-  add_remote(store, name, url, false);
+  add_remote(store, name, url, AddRemoteOptions());
   return name;
 }
 
 void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store) {
-  const auto ours = format::encode_superblock(store.superblock());
+  const RemoteSuperblock ours = superblock_there(objects, store);
+  const auto require_ours = [&] {
+    require_same_superblock(read_superblock(objects), ours, objects.url());
+  };
   try {
-    return require_same_store(read_superblock(objects), objects, store);
+    return require_ours();
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
   // The slots come first: a remote with an encrypted superblock has them. They may be another
   // store's, whose first push did not go on: those of the superblock replace them.
-  const bool is_encrypted = store.is_encrypted();
-  const auto slots = is_encrypted ? key_slots_here(store) : std::vector<std::byte>();
-  if (is_encrypted) objects.put_if_absent(kKeySlotsKey, slots);
-  if (!objects.put_if_absent(kSuperblockKey, ours))
-    return require_same_store(read_superblock(objects), objects, store);
-  if (is_encrypted) objects.put(kKeySlotsKey, slots);
+  std::vector<std::byte> slots;
+  if (ours.encrypted) slots = key_slots_here(store);
+  if (ours.objects_key.has_value()) slots = objects.objects_key()->slots;
+  if (ours.has_keys()) objects.put_if_absent(kKeySlotsKey, slots);
+  if (!objects.put_if_absent(kSuperblockKey, encode_remote_superblock(ours))) return require_ours();
+  if (ours.has_keys()) objects.put(kKeySlotsKey, slots);
 }
 
 void remove_remote_file(store::StoreDirectory& store, const std::string& name) {

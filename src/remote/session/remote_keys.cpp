@@ -1,40 +1,117 @@
 #include "remote/session/remote_keys.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <map>
+#include <mutex>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "format/key_slots.hpp"
 #include "remote/objects/object_key.hpp"
+#include "remote/seal/sealed_objects.hpp"
+#include "remote/session/known_remotes.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
+namespace {
 
-UnlockedRemote unlock_remote(ObjectStore& objects) {
-  return unlock_remote(objects, read_superblock(objects));
-}
+using Keys = std::shared_ptr<const base::ObjectKeys>;
 
-UnlockedRemote unlock_remote(ObjectStore& objects, const format::Superblock& superblock) {
-  if (!superblock.encrypted) {
-    store::require_may_be_plain(objects.url());
-    return {superblock, {}, superblock.store_id};
+// The keys that this process uses: a second opening of a remote asks no person, and reads no
+// descriptor, again.
+class KeysInUse {
+ public:
+  static KeysInUse& instance() {
+    static KeysInUse keys;
+    return keys;
   }
-  store::LockedKey locked = read_remote_slots(objects, superblock);
-  auto keys = std::make_shared<const base::StoreKeys>(store::unlock(locked, objects.url()));
-  return {superblock, std::move(locked.slots), {superblock.store_id, std::move(keys)}};
+  Keys find(const store::KeyFingerprint& fingerprint) {
+    const std::lock_guard lock(mutex_);
+    const auto at = keys_.find(fingerprint);
+    return at == keys_.end() ? nullptr : at->second.lock();
+  }
+  void add(const store::KeyFingerprint& fingerprint, const Keys& keys) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(keys_, [](const auto& known) { return known.second.expired(); });
+    keys_[fingerprint] = keys;
+  }
+
+ private:
+  std::mutex mutex_;  // guards the member below
+  std::map<store::KeyFingerprint, std::weak_ptr<const base::ObjectKeys>> keys_;
+};
+
+// REQUIRES: the superblock has a key of objects, with which the slots are authenticated.
+ObjectsKey unlock_objects(const store::LockedKey& locked, const RemoteSuperblock& superblock,
+                          const std::string& place) {
+  const store::KeyFingerprint& fingerprint = *superblock.objects_key;
+  Keys keys = KeysInUse::instance().find(fingerprint);
+  if (keys == nullptr || !store::is_wanted_fingerprint(base::hex(fingerprint))) {
+    keys = std::make_shared<const base::ObjectKeys>(store::unlock(locked, place));
+    // A holder of a secret could have made slots with another key.
+    if (store::key_fingerprint_bytes(keys->data_key()) != fingerprint) {
+      fail(Errc::wrong_key, "{}: its key is not that of its superblock", place);
+    }
+    KeysInUse::instance().add(fingerprint, keys);
+  }
+  return {std::move(keys), locked.slots};
 }
 
-store::LockedKey read_remote_slots(ObjectStore& objects, const format::Superblock& superblock) {
-  assert(superblock.encrypted);
-  store::LockedKey out{objects.url() + ": " + kKeySlotsKey,
-                       {},
-                       format::encode_superblock(superblock),
-                       superblock.store_id};
+store::LockedKey locked_key(const ObjectStore& objects, const RemoteSuperblock& superblock,
+                            std::vector<std::byte> slots) {
+  return {objects.url() + ": " + kKeySlotsKey, std::move(slots),
+          encode_remote_superblock(superblock), superblock.store_id};
+}
+
+// Owns nothing.
+std::shared_ptr<ObjectStore> borrowed(ObjectStore& objects) {
+  return {std::shared_ptr<void>(), &objects};
+}
+
+bool are_good_slots(std::span<const std::byte> slots, const format::Uuid& store_id) {
+  format::KeySlots decoded;
+  return format::decode_key_slots(slots, store_id, decoded) == nullptr;
+}
+
+}  // namespace
+
+UnlockedRemote unlock_remote(std::shared_ptr<ObjectStore> objects) {
+  const RemoteSuperblock superblock = read_superblock(*objects);
+  return unlock_remote(std::move(objects), superblock);
+}
+
+UnlockedRemote unlock_remote(ObjectStore& objects) { return unlock_remote(borrowed(objects)); }
+
+UnlockedRemote unlock_remote(std::shared_ptr<ObjectStore> objects,
+                             const RemoteSuperblock& superblock) {
+  const format::StoreSeal plain = superblock.store_id;
+  if (!superblock.has_keys()) {
+    store::require_may_be_plain(objects->url());
+    return {superblock, {}, plain, std::move(objects)};
+  }
+  if (objects->objects_key() != nullptr) return {superblock, {}, plain, std::move(objects)};
+  store::LockedKey locked = read_remote_slots(*objects, superblock);
+  const std::string place = objects->url();
+  if (superblock.objects_key.has_value()) {
+    ObjectsKey key = unlock_objects(locked, superblock, place);
+    return {superblock, {}, plain, open_sealed_objects(std::move(objects), std::move(key))};
+  }
+  auto keys = std::make_shared<const base::StoreKeys>(store::unlock(locked, place));
+  return {superblock,
+          std::move(locked.slots),
+          {superblock.store_id, std::move(keys)},
+          std::move(objects)};
+}
+
+store::LockedKey read_remote_slots(ObjectStore& objects, const RemoteSuperblock& superblock) {
+  assert(superblock.has_keys());
+  store::LockedKey out = locked_key(objects, superblock, {});
   const auto read = [&] { out.slots = objects.get(kKeySlotsKey, format::kMaxKeySlotsBytes); };
   try {
     read();
-    format::KeySlots slots;
     // They may have been damaged in transit.
-    if (format::decode_key_slots(out.slots, superblock.store_id, slots) != nullptr) read();
+    if (!are_good_slots(out.slots, superblock.store_id)) read();
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
     fail(Errc::corrupted, "{}: missing: the remote is encrypted, and its key was there", out.file);
@@ -47,15 +124,122 @@ std::vector<std::byte> key_slots_here(const store::StoreDirectory& store) {
 }
 
 bool has_key_slots(ObjectStore& objects, const store::StoreDirectory& store) {
-  assert(store.is_encrypted());
-  format::KeySlots slots;
+  const RemoteSuperblock superblock = superblock_there(objects, store);
   try {
-    const auto locked = read_remote_slots(objects, store.superblock());
-    return format::decode_key_slots(locked.slots, store.superblock().store_id, slots) == nullptr;
+    return are_good_slots(read_remote_slots(objects, superblock).slots, superblock.store_id);
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
     return false;
   }
+}
+
+RemoteSuperblock superblock_there(const ObjectStore& objects, const store::StoreDirectory& store) {
+  RemoteSuperblock out{store.superblock(), std::nullopt};
+  if (const ObjectsKey* const key = objects.objects_key()) {
+    out.objects_key = store::key_fingerprint_bytes(key->keys->data_key());
+  }
+  return out;
+}
+
+namespace {
+
+// The slots at the remote; the store's copy if it has none, or does not answer. Errc::wrong_key:
+// another remote is there.
+std::vector<std::byte> slots_for(ObjectStore& objects, const RemoteSuperblock& expected,
+                                 const std::vector<std::byte>& copy) {
+  try {
+    require_same_superblock(read_superblock(objects), expected, objects.url());
+    auto slots = read_remote_slots(objects, expected).slots;
+    if (are_good_slots(slots, expected.store_id)) return slots;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted && e.code() != Errc::io) throw;
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<ObjectStore> opened_objects(const store::StoreDirectory& store,
+                                            const RemoteFile& file,
+                                            std::shared_ptr<ObjectStore> objects, SlotsFrom from) {
+  if (!file.objects_key.has_value() || objects->objects_key() != nullptr) return objects;
+  const RemoteSuperblock expected{store.superblock(), file.objects_key->fingerprint};
+  const auto& copy = file.objects_key->slots;
+  const std::string place = objects->url();
+  const auto open_with = [&](std::vector<std::byte> slots) {
+    return unlock_objects(locked_key(*objects, expected, std::move(slots)), expected, place);
+  };
+  ObjectsKey key;
+  if (from == SlotsFrom::store_first) {
+    try {
+      key = open_with(copy);
+    } catch (const Error& e) {  // another machine may have changed them
+      if (e.code() != Errc::wrong_key) throw;
+      const auto slots = slots_for(*objects, expected, copy);
+      if (slots == copy) throw;
+      key = open_with(slots);
+    }
+  } else {
+    key = open_with(slots_for(*objects, expected, copy));
+  }
+  return open_sealed_objects(std::move(objects), std::move(key));
+}
+
+// The slots come first: a remote with such a superblock has them. They may be another creator's,
+// who did not go on: those of the superblock replace them.
+std::shared_ptr<ObjectStore> create_objects_key(std::shared_ptr<ObjectStore> objects,
+                                                const store::StoreDirectory& store,
+                                                const KeySource& source) {
+  assert(!store.is_encrypted() && objects->objects_key() == nullptr);
+  const base::Secret data_key = base::Secret::random(base::kKeyBytes);
+  const RemoteSuperblock superblock{store.superblock(), store::key_fingerprint_bytes(data_key)};
+  const auto bytes = encode_remote_superblock(superblock);
+  const auto slots = store::first_key_slot(source, bytes, superblock.store_id, data_key);
+  objects->put_if_absent(kKeySlotsKey, slots);
+  if (!objects->put_if_absent(kSuperblockKey, bytes)) {
+    fail(Errc::already_exists, "{}: another program has created the remote meanwhile",
+         objects->url());
+  }
+  objects->put(kKeySlotsKey, slots);
+  if (objects->get(kKeySlotsKey, format::kMaxKeySlotsBytes) != slots) {
+    fail(Errc::io, "{}: {}: reads back other bytes than were written", objects->url(),
+         kKeySlotsKey);
+  }
+  Keys keys = std::make_shared<const base::ObjectKeys>(data_key);
+  KeysInUse::instance().add(*superblock.objects_key, keys);
+  return open_sealed_objects(std::move(objects), {std::move(keys), slots});
+}
+
+RemoteKeySlots::RemoteKeySlots(const std::shared_ptr<ObjectStore>& objects) {
+  const RemoteSuperblock superblock = read_superblock(*objects);
+  if (!superblock.objects_key.has_value()) {
+    fail(Errc::unsupported, "{}: the remote has no keys of its own", objects->url());
+  }
+  UnlockedRemote unlocked = unlock_remote(objects, superblock);
+  objects_ = std::move(unlocked.objects);
+  locked_ = locked_key(*objects_, superblock, read_remote_slots(*objects_, superblock).slots);
+  fingerprint_ = base::hex(*superblock.objects_key);
+}
+
+void RemoteKeySlots::put(std::vector<std::byte> slots) {
+  objects_->put(kKeySlotsKey, slots);
+  locked_.slots = std::move(slots);
+}
+
+KeySlot RemoteKeySlots::add(const KeySource& source, const std::string& label) {
+  auto changed =
+      store::add_key_slot(locked_, objects_->objects_key()->keys->data_key(), source, label);
+  put(std::move(changed.slots));
+  return changed.slot;
+}
+
+void RemoteKeySlots::remove(std::uint32_t number) { put(store::remove_key_slot(locked_, number)); }
+
+KeySlot RemoteKeySlots::replace(std::uint32_t number, const KeySource& source) {
+  auto changed =
+      store::replace_key_slot(locked_, objects_->objects_key()->keys->data_key(), number, source);
+  put(std::move(changed.slots));
+  return changed.slot;
 }
 
 }  // namespace vellum::remote

@@ -37,7 +37,10 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
     : store_(store), name_(name), file_(read_remote_file(store, name)) {
   lock_ = lock_remotes(store);
   file_ = read_remote_file(store, name);  // now under the lock
-  objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
+  if (objects == nullptr) objects = open_object_store(store.fs(), file_.url);
+  const bool opens = objects->objects_key() == nullptr;
+  objects_ = opened_objects(store, file_, std::move(objects), SlotsFrom::remote);
+  if (const auto key = key_entry_of(*objects_)) check_key(*key, opens);
   cache_ = std::make_unique<LocalCache>(
       store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());
   remote_ = std::make_unique<Remote>(*objects_, store.store_seal(), cache_.get(), name);
@@ -45,8 +48,10 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
 
 void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url) {
   require_url(url);
-  require_same_store(*open_object_store(store.fs(), url), store);
-  const Session session(store, name);
+  const auto objects = opened_objects(store, read_remote_file(store, name),
+                                      open_object_store(store.fs(), url), SlotsFrom::remote);
+  require_same_store(*objects, store);
+  const Session session(store, name, objects);
   RemoteFile file = session.file();
   file.url = url;
   file.key_slots_hash = {};
@@ -81,9 +86,25 @@ void Session::published(const StoredHead& head) noexcept {
   file_.head_hash = head.hash;
 }
 
+// `is_new`: the slots were read just now, and the store keeps a copy.
+void Session::check_key(const ObjectsKeyEntry& key, bool is_new) {
+  if (!file_.objects_key.has_value() || key.fingerprint != file_.objects_key->fingerprint) {
+    fail(Errc::wrong_key, "{}: the store knows its remote '{}' with another key", objects_->url(),
+         name_);
+  }
+  if (!is_new || key == file_.objects_key) return;
+  file_.objects_key = key;
+  write_remote_file(store_, name_, file_, true);
+}
+
 // The slots of the remote follow changes that were made here. A copy of the store that has not
 // changed its own slots does not undo the changes of another one.
 bool Session::follow_key_slots(bool looks) {
+  if (file_.objects_key.has_value()) {
+    if (!looks || has_key_slots(*objects_, store_)) return false;
+    objects_->put(kKeySlotsKey, file_.objects_key->slots);
+    return true;
+  }
   if (!store_.is_encrypted()) return false;
   const auto slots = key_slots_here(store_);
   const base::Sha256 hash = base::sha256(slots);
@@ -93,6 +114,12 @@ bool Session::follow_key_slots(bool looks) {
   file_.key_slots_hash = hash;
   write_remote_file(store_, name_, file_, true);
   return is_lost;
+}
+
+void Session::note_key_slots(std::vector<std::byte> slots) {
+  assert(file_.objects_key.has_value());
+  file_.objects_key->slots = std::move(slots);
+  write_remote_file(store_, name_, file_, true);
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

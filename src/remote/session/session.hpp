@@ -20,14 +20,17 @@ void set_remote_url(store::StoreDirectory& store, const std::string& name, const
 // At most one per store, in all processes.
 class Session {
  public:
-  // `objects` replaces the engine of the remote's URL unless it is null. Errc::busy: another push
-  // or pull is active; not_found: no such remote.
+  // `objects` replaces the engine of the remote's URL unless it is null; they may be opened
+  // (opened_objects()), or are opened here. Errc::busy: another push or pull is active; not_found:
+  // no such remote; wrong_key: as of opened_objects().
   Session(store::StoreDirectory& store, const std::string& name,
           std::shared_ptr<ObjectStore> objects = nullptr);
 
   store::StoreDirectory& store() const noexcept { return store_; }
   const std::string& name() const noexcept { return name_; }
   const Remote& remote() const noexcept { return *remote_; }
+  // Its objects, for other sessions of this process.
+  const std::shared_ptr<ObjectStore>& opened() const noexcept { return objects_; }
   const RemoteFile& file() const noexcept { return file_; }
   // The state of the remote's branch at the last push or pull; null: none.
   const SeenBranch* find(const std::string& branch) const noexcept;
@@ -40,14 +43,18 @@ class Session {
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
-  // Puts the key slots of an encrypted store there, unless they are those that this store last put
+  // Of a remote that is encrypted by objects: puts its key slots there again if `looks`, and they
+  // are lost or damaged. Otherwise puts the key slots of an encrypted store there, unless they are those that this store last put
   // there, or was cloned with. `looks`: also if the remote has lost them, or they are damaged; that
   // is one request. True: they were. Durable on return. REQUIRES: restore_superblock() has returned.
   bool follow_key_slots(bool looks);
+  // Keeps a copy of the key slots that a remote encrypted by objects has now. Durable on return.
+  void note_key_slots(std::vector<std::byte> slots);
   // Adds the orders of replicated snapshots to the remote's file. Durable on return.
   void note_replicated(const std::vector<std::uint64_t>& orders);
 
  private:
+  void check_key(const ObjectsKeyEntry& key, bool is_new);
   store::StoreDirectory& store_;
   const std::string name_;
   std::unique_ptr<base::File> lock_;
