@@ -26,7 +26,7 @@ class WithEncryption {
  protected:
   WithEncryption() { are_encrypted() = true; }
   ~WithEncryption() {
-    are_encrypted() = std::getenv("VELLUM_TEST_ENCRYPTED") != nullptr;
+    are_encrypted() = is_run_with_encrypted("stores");
     set_key_source(KeySource());
   }
 };
