@@ -30,7 +30,7 @@ std::string_view before_hash(const std::string& key) {
 }
 
 template <std::size_t kBytes>
-bool parse_hex(std::string_view text, std::array<std::byte, kBytes>& out) {
+bool parse_hash(std::string_view text, std::array<std::byte, kBytes>& out) {
   if (text.size() != 2 * kBytes ||
       text.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
     return false;
@@ -41,7 +41,7 @@ bool parse_hex(std::string_view text, std::array<std::byte, kBytes>& out) {
   return true;
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) {
+std::span<const std::byte> clear_part(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
@@ -197,16 +197,16 @@ std::vector<ObjectInfo> SealedObjects::list(const std::string& prefix, std::size
 std::string sealed_key(const base::ObjectKeys& keys, const std::string& key) {
   const std::string_view start = before_hash(key);
   base::ObjectNameHash hash;
-  if (start.empty() || !parse_hex(std::string_view(key).substr(start.size()), hash)) return key;
-  return std::string(start) + base::hex(keys.seal_name(bytes_of(start), hash));
+  if (start.empty() || !parse_hash(std::string_view(key).substr(start.size()), hash)) return key;
+  return std::string(start) + base::hex(keys.seal_name(clear_part(start), hash));
 }
 
 std::string opened_key(const base::ObjectKeys& keys, const std::string& key) {
   const std::string_view start = before_hash(key);
   if (start.empty()) return key;
   base::SealedName sealed;
-  if (!parse_hex(std::string_view(key).substr(start.size()), sealed)) return "";
-  const auto hash = keys.open_name(bytes_of(start), sealed);
+  if (!parse_hash(std::string_view(key).substr(start.size()), sealed)) return "";
+  const auto hash = keys.open_name(clear_part(start), sealed);
   return hash.has_value() ? std::string(start) + base::hex(*hash) : "";
 }
 
