@@ -110,7 +110,7 @@ TEST_F(EncryptedObjectsTest, AnOpeningByUrlAndALazyCloneReadIt) {
     expect_contents(*lazy, contents);
   }
   // Opening it needs no server, but the key.
-  files::rename(dir.path("r"), dir.path("away"));
+  files::rename(dir.path("r"), dir.path("moved"));
   EXPECT_NO_THROW(open_store(fs(), dir.path("lazy"), cached("second")));
   set_key_source(test_key('x'));
   EXPECT_ERRC(open_store(fs(), dir.path("lazy"), cached("second")), Errc::wrong_key);

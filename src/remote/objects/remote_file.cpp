@@ -76,8 +76,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
   constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag;
-  if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) ||
-      count > in.left() / kMinBranchBytes)
+  if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) || count > in.left() / kMinBranchBytes)
     return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
   for (SeenBranch& branch : out.branches) {

@@ -37,29 +37,6 @@ void require_url(const std::string& url) {
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
 }
 
-void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
-                             const std::string& url) {
-  if (there.store_id != ours.store_id) {
-    fail(Errc::invalid_argument, "{}: the remote has the versions of another store", url);
-  }
-  if (there.has_keys() && !ours.has_keys()) {
-    fail(Errc::wrong_key, "{}: the remote is encrypted, and the store is not{}", url,
-         there.objects_key.has_value() ? ": it has to know the remote so (remote add --encrypt)"
-                                       : "");
-  }
-  if (!there.has_keys() && ours.has_keys()) {
-    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} (exchanged?)", url,
-         ours.encrypted ? "the store is" : "the store knows it as encrypted");
-  }
-  if (there.encrypted != ours.encrypted) {
-    fail(Errc::wrong_key, "{}: the remote is that of {}", url,
-         there.encrypted ? "an encrypted store" : "a plain store");
-  }
-  if (there.objects_key != ours.objects_key) {
-    fail(Errc::wrong_key, "{}: the remote has another key than the store knows (exchanged?)", url);
-  }
-}
-
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
   try {
     require_same_superblock(read_superblock(objects), superblock_there(objects, store),

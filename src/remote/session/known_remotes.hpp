@@ -43,10 +43,6 @@ void require_url(const std::string& url);
 // encrypted, the other is not, or the objects are not encrypted with the key with which these are
 // opened. It may be empty. Call it before anything is written there.
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store);
-// The same, of a superblock that was read there, and that which the store's remote has.
-void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
-                             const std::string& url);
-
 // What a store keeps about the key of an opened remote; nullopt: its objects are not encrypted.
 std::optional<ObjectsKeyEntry> key_entry_of(const ObjectStore& objects);
 // Whether a remote of the store is encrypted by objects. Not an error: one that cannot be read.

@@ -10,7 +10,6 @@
 #include "format/key_slots.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/seal/sealed_objects.hpp"
-#include "remote/session/known_remotes.hpp"
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
@@ -139,6 +138,29 @@ RemoteSuperblock superblock_there(const ObjectStore& objects, const store::Store
     out.objects_key = store::key_fingerprint_bytes(key->keys->data_key());
   }
   return out;
+}
+
+void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
+                             const std::string& url) {
+  if (there.store_id != ours.store_id) {
+    fail(Errc::invalid_argument, "{}: the remote has the versions of another store", url);
+  }
+  if (there.has_keys() && !ours.has_keys()) {
+    fail(Errc::wrong_key, "{}: the remote is encrypted, and the store is not{}", url,
+         there.objects_key.has_value() ? ": it has to know the remote so (remote add --encrypt)"
+                                       : "");
+  }
+  if (!there.has_keys() && ours.has_keys()) {
+    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} (exchanged?)", url,
+         ours.encrypted ? "the store is" : "the store knows it as encrypted");
+  }
+  if (there.encrypted != ours.encrypted) {
+    fail(Errc::wrong_key, "{}: the remote is that of {}", url,
+         there.encrypted ? "an encrypted store" : "a plain store");
+  }
+  if (there.objects_key != ours.objects_key) {
+    fail(Errc::wrong_key, "{}: the remote has another key than the store knows (exchanged?)", url);
+  }
 }
 
 namespace {

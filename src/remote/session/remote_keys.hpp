@@ -46,6 +46,11 @@ std::vector<std::byte> key_slots_here(const store::StoreDirectory& store);
 // The superblock that the store's remote behind these objects has.
 RemoteSuperblock superblock_there(const ObjectStore& objects, const store::StoreDirectory& store);
 
+// Errc::invalid_argument: the superblock that was read at the remote is another store's; wrong_key:
+// one of the two is encrypted, the other is not, or with another key.
+void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
+                             const std::string& url);
+
 enum class SlotsFrom {
   remote,      // the store's copy counts only where the remote has none, or does not answer
   store_first  // without a request, unless the copy does not open

@@ -142,7 +142,7 @@ TEST_F(EncryptedRemoteCommand, PlainAndEncryptedAreNotExchanged) {
   const Result plain = run_alone({"remote", "add", store_, "second", url_});
   EXPECT_EQ(plain.status, kWrongKey);
   EXPECT_TRUE(contains(plain.err, "--encrypt")) << plain.err;
-  std::filesystem::rename(path("remote"), path("away"));
+  std::filesystem::rename(path("remote"), path("moved"));
   must({"init", path("t")});
   must({"remote", "add", store_, "plain", url_});
   must({"push", store_, "--all", "--remote", "plain"});
