@@ -88,10 +88,13 @@ TEST_F(EncryptedObjectsTest, PushPullAndClonesWorkAsOverAPlainOne) {
   expect_contents(*copy, contents);
   expect_good_remote();
   // Back: the copy pushes, and the store pulls.
-  Line(*copy, "other", 9).begin();
-  push_names(*copy, {"other"});
+  Line other(*copy, "other", 9);
+  other.begin();
+  other.step("o1");
+  push_names(*copy, {"other", "o1"});
   pull_names(*store);
-  EXPECT_TRUE(store::has_branch(*store, "other"));
+  contents["o1"] = other.bytes();
+  expect_contents(*store, contents);
 }
 
 TEST_F(EncryptedObjectsTest, AnOpeningByUrlAndALazyCloneReadIt) {
@@ -169,7 +172,9 @@ TEST_F(EncryptedObjectsTest, NoObjectHasAPlainName) {
     EXPECT_EQ(std::memcmp(bytes.data(), "VLMSEAL\n", 8), 0) << name;
     ++sealed;
     for (const ObjectInfo& object : objects()->list("", SIZE_MAX)) {
-      if (object.key.starts_with("pieces/")) EXPECT_NE(object.key, name);
+      if (object.key.starts_with("pieces/")) {
+        EXPECT_NE(object.key, name);
+      }
     }
   }
   EXPECT_EQ(sealed + 2, objects()->list("", SIZE_MAX).size());
@@ -398,7 +403,9 @@ TEST_F(EncryptedObjectsTest, EachFlippedObjectIsRefusedOrNotNeeded) {
     bad[bad.size() / 2] ^= std::byte{1};
     raw_objects()->put(name, bad);
     try {
-      const auto there = open_remote(fs(), url(), RemoteOptions{.cache_directory = ""});
+      RemoteOptions uncached;
+      uncached.cache_directory = "";
+      const auto there = open_remote(fs(), url(), uncached);
       for (const auto& [version, bytes] : contents) {
         store::test::expect_same(*store::test::open_version(*there, version), bytes);
       }

@@ -182,13 +182,6 @@ std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStor
   return unlock_remote(objects, there).objects;
 }
 
-std::shared_ptr<ObjectStore> new_or_existing_encrypted(std::shared_ptr<ObjectStore> objects,
-                                                       const store::StoreDirectory& store,
-                                                       const KeySource& source) {
-  if (auto existing = existing_encrypted(objects, store)) return existing;
-  return create_objects_key(std::move(objects), store, source);
-}
-
 }  // namespace
 
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
@@ -197,14 +190,14 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
   if (store.fs().exists(path_of(store, name))) {
     fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
   }
-  std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url);
+  std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url), existing;
   if (!options.encrypt) {
     require_same_store(*objects, store);
   } else if (store.is_encrypted()) {
     fail(Errc::unsupported, "{}: the store is encrypted, and its remotes are, with its key",
          store.path());
   } else {
-    existing_encrypted(objects, store);  // an error precedes the probe
+    existing = existing_encrypted(objects, store);  // an error precedes the probe
   }
   const ProbeResult probe = probe_conditional_writes(*objects);
   if (!probe.one_creator_wins() && !options.one_writer) {
@@ -213,7 +206,11 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
          "that push would lose versions. --one-writer lets only this store push, to a new remote",
          objects->url(), probe.several_won + probe.none_won + probe.other_content, probe.rounds);
   }
-  if (options.encrypt) objects = new_or_existing_encrypted(std::move(objects), store, options.key);
+  if (existing != nullptr) {
+    objects = existing;
+  } else if (options.encrypt) {
+    objects = create_objects_key(objects, store, options.key);
+  }
   add_remote_file(store, name, url, options.one_writer, key_entry_of(*objects));
   return probe.one_creator_wins();
 }
