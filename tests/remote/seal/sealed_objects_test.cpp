@@ -74,7 +74,7 @@ class SealedObjectsTest : public testing::Test {
 
   vellum::test::TempDirectory dir;
   const std::shared_ptr<ObjectStore> raw =
-      std::make_shared<DirectoryEngine>(base::posix_fs(), dir.path("r"));
+      std::make_shared<DirectoryEngine>(base::posix_fs(), dir / "r");
 };
 
 TEST_F(SealedObjectsTest, EachSizeComesBackWholeAndInParts) {
@@ -221,7 +221,7 @@ TEST_F(SealedObjectsTest, APlainObjectAndOneOfAnotherKeyAreRefused) {
   const Bytes content = noise(60, 8);
   const std::string key = key_of(content);
   with('k')->put(key, content);
-  EXPECT_ERRC(with('x')->get(key, UINT32_MAX), Errc::not_found) << "it has another name";
+  EXPECT_ERRC(with('x')->get(key, UINT32_MAX), Errc::not_found);  // it has another name
   raw->put(sealed_name(key), seal_object(*keys_of('x'), key, content));
   expect_refused(key, content);
   raw->put(sealed_name(key), content);
