@@ -384,12 +384,18 @@ TEST_F(EncryptedObjectsTest, WhereOnlyEncryptedStoresAreWantedItIsReadAndNotClon
   // A secret that was given for one command may be that of the remote.
   source.or_encrypted_remote = true;
   set_key_source(source);
-  EXPECT_NO_THROW(open_store(fs(), dir.path("s")));
+  EXPECT_NO_THROW(open_store_with_remotes(fs(), dir.path("s")));
+  EXPECT_ERRC(open_store(fs(), dir.path("s")), Errc::wrong_key);  // it is read and written without
   clone(fs(), url(), dir.path("c"), {}, nullptr);
   clone(fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
   EXPECT_NO_THROW(open_store(fs(), dir.path("lazy")));
+  KeySource another = test_key('x');
+  another.encrypted_only = another.or_encrypted_remote = true;
+  set_key_source(another);
+  EXPECT_ERRC(open_store(fs(), dir.path("lazy")), Errc::wrong_key);
+  set_key_source(source);
   remove_remote_file(*store, "origin");
-  EXPECT_ERRC(open_store(fs(), dir.path("s")), Errc::wrong_key);
+  EXPECT_ERRC(open_store_with_remotes(fs(), dir.path("s")), Errc::wrong_key);
 }
 
 // Flips a bit of each object: all content, or an error; never other content.

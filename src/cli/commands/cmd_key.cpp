@@ -55,7 +55,7 @@ struct SlotsThere {
 };
 
 SlotsThere slots_of_remote(const std::string& path, const std::string& name) {
-  auto store = remote::open_store(base::posix_fs(), path);
+  auto store = remote::open_store_with_remotes(base::posix_fs(), path);
   const remote::RemoteFile file = remote::read_remote_file(*store, name);
   if (!file.objects_key.has_value()) {
     fail(Errc::unsupported, "{}: remote '{}' has no keys of its own", store->path(), name);

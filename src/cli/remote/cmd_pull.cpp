@@ -81,7 +81,7 @@ std::string hold_sentence(const Json& holds) {
 }
 
 int run_pull(Context& context, const PullArguments& arguments) {
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   remote::Session session(
       *store, arguments.remote,
       arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));

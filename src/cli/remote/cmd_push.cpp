@@ -42,7 +42,7 @@ int run_push(Context& context, const PushArguments& arguments) {
   if (arguments.all == !arguments.names.empty()) {
     fail(Errc::invalid_argument, "give the versions to push, or --all");
   }
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   const PushOptions options{arguments.names, arguments.take_over, arguments.dry_run};
   remote::Session session(
       *store, arguments.remote,

@@ -23,7 +23,7 @@ struct RemoteArguments {
 };
 
 std::shared_ptr<store::StoreDirectory> open_core(const std::string& path) {
-  return remote::open_store(base::posix_fs(), path);
+  return remote::open_store_with_remotes(base::posix_fs(), path);
 }
 
 // A given secret is that of the new remote, so the store may be plain.

@@ -58,7 +58,7 @@ remote::RetentionFn retention_of(const RetentionPolicy& policy) {
 }
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   ReplicationReports reports(context, store->path(), arguments.url, arguments.metrics);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over},

@@ -63,12 +63,20 @@ struct NewestHead {
   Remote::Lists lists;  // some of its versions'
 };
 
-// Errc::wrong_key: the store is plain, and key_source() wants another.
-void require_wanted(const store::StoreDirectory& store) {
-  if (store.is_encrypted()) return;
+// Errc::wrong_key: the store is plain, and key_source() wants another. Who can write the directory
+// of an encrypted store can put a plain one there: no secret opens such a lazy clone, and a command
+// on a remote opens the remote with the secret before it writes anything.
+void require_wanted(const store::StoreDirectory& store, store::PlainStores plain) {
+  if (store.is_encrypted() || plain == store::PlainStores::all) return;
   const KeySource source = key_source();
-  const bool asks = source.encrypted_only && source.or_encrypted_remote;
-  store::require_may_be_plain(store.path(), asks && has_encrypted_remote(store));
+  bool has_remote = source.encrypted_only && source.or_encrypted_remote;
+  if (has_remote && plain == store::PlainStores::if_wanted) {
+    has_remote = has_missing_pieces(store.fs(), store.path()) &&
+                 read_remote_file(store, kDefaultRemoteName).objects_key.has_value();
+  } else if (has_remote) {
+    has_remote = has_encrypted_remote(store);
+  }
+  store::require_may_be_plain(store.path(), has_remote);
 }
 
 std::shared_ptr<store::StoreDirectory> open_at(base::Fs& fs, const std::string& url,
@@ -128,7 +136,7 @@ std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::strin
   const std::string path = base::without_end_slashes(given);
   auto core =
       store::StoreDirectory::open(fs, path, nullptr, std::move(keys), store::PlainStores::all);
-  if (plain == store::PlainStores::if_wanted) require_wanted(*core);
+  require_wanted(*core, plain);
   if (!has_missing_pieces(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr || objects->objects_key() == nullptr) {
@@ -140,6 +148,12 @@ std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::strin
   auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects), seal, resolved);
   return store::StoreDirectory::open(fs, path, std::move(packs), seal.keys,
                                      store::PlainStores::all);
+}
+
+std::shared_ptr<store::StoreDirectory> open_store_with_remotes(
+    base::Fs& fs, const std::string& path, std::shared_ptr<const base::StoreKeys> keys) {
+  return open_store(fs, path, {}, nullptr, std::move(keys),
+                    store::PlainStores::with_encrypted_remote);
 }
 
 }  // namespace vellum::remote

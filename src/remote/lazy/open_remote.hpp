@@ -26,6 +26,11 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects);
 
+// The store in a directory, for a command on its remotes: PlainStores::with_encrypted_remote.
+// Otherwise like open_store().
+std::shared_ptr<store::StoreDirectory> open_store_with_remotes(
+    base::Fs& fs, const std::string& path, std::shared_ptr<const base::StoreKeys> keys = nullptr);
+
 // The store in a directory. The records of a lazy clone are fetched when they are read; opening it
 // makes no request, but needs the key of a remote that is encrypted by objects. Otherwise like
 // StoreDirectory::open(), and `options` are ignored.

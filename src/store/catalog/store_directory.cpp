@@ -127,7 +127,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
   if (superblock.encrypted) {
     fail(Errc::unsupported, "{}: a copy of an encrypted store needs its keys", path);
   }
-  if (plain == PlainStores::if_wanted) require_may_be_plain(path);
+  if (plain != PlainStores::all) require_may_be_plain(path);
   const auto bytes = checked_superblock(path, superblock);
   make_directories(fs, path);
   // The commit point: without the superblock the directory is not a store.
@@ -144,7 +144,7 @@ std::shared_ptr<const base::StoreKeys> keys_of(base::Fs& fs, const std::string& 
                                                std::shared_ptr<const base::StoreKeys> given,
                                                PlainStores plain) {
   if (!superblock.encrypted) {
-    if (plain == PlainStores::if_wanted) require_may_be_plain(path);
+    if (plain != PlainStores::all) require_may_be_plain(path);
     if (given == nullptr) return nullptr;
     fail(Errc::wrong_key, "{}: the store was encrypted, and a plain one is in its place", path);
   }

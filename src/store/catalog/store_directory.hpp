@@ -32,8 +32,10 @@ struct BranchHead {
   JournalState journal;  // base version and the commits after it
 };
 
-// Which plain stores open: those that key_source() accepts, or all, since the caller asks it.
-enum class PlainStores { if_wanted, all };
+// Which plain stores open: those that key_source() accepts; for a command on a remote, also those
+// with an encrypted remote, whose secret was given then (KeySource::or_encrypted_remote); or all,
+// since the caller asks it.
+enum class PlainStores { if_wanted, with_encrypted_remote, all };
 
 class StoreDirectory : public PackStore {
  public:
