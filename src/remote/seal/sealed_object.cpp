@@ -16,8 +16,8 @@ constexpr const char* kMagic = "VLMSEAL\n";
 constexpr std::size_t kMagicBytes = 8;
 constexpr std::size_t kTagBytes = base::kAuthenticatorBytes;
 constexpr std::size_t kSealedChunk = kSealedChunkBytes + kTagBytes;
-// Larger ones could not be held in memory; no size of a smaller one overflows.
-constexpr std::uint64_t kMaxObjectBytes = 1ULL << 48;
+// Objects of a remote are far smaller, and are held in memory.
+constexpr std::uint64_t kMaxObjectBytes = 1ULL << 32;
 constexpr const char* kDoesNotOpen =
     "it does not open: it was changed, or is of another object or remote";
 
