@@ -304,7 +304,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesAResumableOne) {
 Contents make_with_sets(base::Fs& fs, const Ranges& used) {
   constexpr format::PageNumber kPages = 256;
   const auto store = create_store(fs, kStore, remote_options());
-  add_remote_file(*store, "origin", kUrl, false);
+  add_origin(*store, kUrl, raw_remote_of(fs));
   store->create_branch("main", kPages * format::kPageBytes, 0);
   Model model(kPages);
   std::mt19937_64 random{3};

@@ -12,7 +12,8 @@
 
 namespace vellum::remote {
 
-// Errc::corrupted, from its get() and get_range(): the object does not open.
+// Errc::corrupted, from its get() and get_range(): the object does not open. Errors of `objects` name
+// an object as it is named there.
 std::shared_ptr<ObjectStore> open_sealed_objects(std::shared_ptr<ObjectStore> objects,
                                                  ObjectsKey key);
 
