@@ -136,15 +136,27 @@ std::string Replicator::push_once() {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    const bool has_listed = is_check_due() && check_remote(*session);
-    if (seen_objects_.is_known()) session->follow_key_slots(false);  // also without new versions
-    const bool has_snapshots = push_fresh(*session);
-    if (forgets_ && (has_listed || has_snapshots)) forget_old(*session);
-    checked_ = Clock::now();
+    push_in(*session);
+    const std::lock_guard lock(mutex_);
+    warnings_.insert(warnings_.end(), session->warnings().begin(), session->warnings().end());
   }
   const std::lock_guard lock(mutex_);
   behind_since_.reset();
   return refused_.empty() ? "" : refused_.begin()->second;
+}
+
+void Replicator::push_in(Session& session) {
+  session.follow_slots_there(unopened_slots_, is_check_due());
+  const bool has_listed = is_check_due() && check_remote(session);
+  if (seen_objects_.is_known()) session.follow_key_slots(false);  // also without new versions
+  const bool has_snapshots = push_fresh(session);
+  if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
+  checked_ = Clock::now();
+}
+
+std::vector<std::string> Replicator::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
 }
 
 void Replicator::note_behind() {

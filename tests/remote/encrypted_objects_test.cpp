@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "base/bytes/hex.hpp"
+#include "base/crypto/secret.hpp"
 #include "base/expect_error.hpp"
 #include "remote/failing_objects.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -66,6 +70,27 @@ class EncryptedObjectsTest : private WithEncryptedObjects, public RemoteTest {
           base::read_whole(fs(), entry.path(), UINT32_MAX);
     }
     return out;
+  }
+  RemoteFile origin() const { return read_remote_file(*store, "origin"); }
+  // Well-formed key slots of the store's id, for the secret 'x', which wrap another data key.
+  std::vector<std::byte> foreign_slots() const {
+    const base::Secret data_key = base::Secret::random(base::kKeyBytes);
+    const RemoteSuperblock superblock{store->superblock(), store::key_fingerprint_bytes(data_key)};
+    return store::first_key_slot(test_key('x'), encode_remote_superblock(superblock),
+                                 superblock.store_id, data_key);
+  }
+  std::vector<std::byte> slots_there() const {
+    return raw_objects()->get(kKeySlotsKey, format::kMaxKeySlotsBytes);
+  }
+  // As on another machine: 'x' replaces 'k'.
+  void exchange_secrets() const {
+    RemoteKeySlots slots(raw_objects());
+    slots.add(test_key('x'), "");
+    slots.remove(1);
+  }
+  std::shared_ptr<StoreDirectory> lazy_clone() const {
+    clone(fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
+    return open_store(fs(), dir.path("lazy"), cached());
   }
   void make_plain_remote() {
     files::remove_all(dir.path("r"));
@@ -319,6 +344,305 @@ TEST_F(EncryptedObjectsTest, ARemoteThatExistsPlainIsNotEncrypted) {
   EXPECT_ERRC(add_remote(*store, "another", url(), options), Errc::wrong_key);
   EXPECT_ERRC(add_remote(*store, "origin", url(), options), Errc::already_exists);
   EXPECT_EQ(objects_there().size() + 1, before.size());
+}
+
+// What the encrypted remote could not read would stay in clear.
+TEST_F(EncryptedObjectsTest, ObjectsOfAFormerRemoteAreNotLeftBesideANewOne) {
+  make(2);
+  for (const std::string kept : {"pieces", "lists", "heads"}) {
+    files::remove_all(dir.path("r"));
+    add_remote_file(*store, "plain-" + kept, url(), false);
+    Session session(*store, "plain-" + kept);
+    push(session, {{"s0"}, false}, nullptr);
+    for (const auto& entry : files::directory_iterator(dir.path("r"))) {
+      if (entry.path().filename() != kept) files::remove_all(entry.path());
+    }
+    AddRemoteOptions options;
+    options.encrypt = true;
+    options.key = test_key();
+    try {
+      add_remote(*store, "another", url(), options);
+      ADD_FAILURE() << kept << " stay";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Errc::wrong_key) << e.what();
+      EXPECT_THAT(e.what(), testing::HasSubstr(kept + "/"));
+    }
+    EXPECT_FALSE(files::exists(at_remote(kSuperblockKey)));
+  }
+}
+
+TEST_F(EncryptedObjectsTest, ARemoteThatNothingOpensFromItsCreationNamesTheWayOut) {
+  raw_objects()->put(kKeySlotsKey, foreign_slots());
+  AddRemoteOptions options;
+  options.encrypt = true;
+  options.key = test_key();
+  try {
+    add_remote(*store, "another", url(), options);
+    ADD_FAILURE() << "opened";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::wrong_key);
+    EXPECT_THAT(e.what(), testing::HasSubstr("remove store/vellum.store and store/vellum.keys"));
+  }
+  files::remove_all(at_remote("store"));
+  add_remote(*store, "another", url(), options);
+  EXPECT_TRUE(opens_with('k'));
+  make(1);
+  Session session(*store, "another");
+  push(session, {{"s0"}, false}, nullptr);
+  raw_objects()->put(kKeySlotsKey, foreign_slots());
+  try {
+    add_remote(*store, "third", url(), options);
+    ADD_FAILURE() << "opened";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), testing::Not(testing::HasSubstr("remove"))) << "it has versions";
+  }
+}
+
+// Who can write the bucket can put such slots there. The copy opens the remote once that has its own
+// again.
+TEST_F(EncryptedObjectsTest, KeySlotsThatDoNotOpenReplaceNoCopy) {
+  make(1);
+  push_all(*store);
+  const auto good = slots_there();
+  const auto lazy = lazy_clone();  // the key is in use
+  raw_objects()->put(kKeySlotsKey, foreign_slots());
+  EXPECT_ERRC(pull_names(*lazy), Errc::wrong_key);
+  EXPECT_EQ(read_remote_file(*lazy, "origin").objects_key->slots, good);
+  EXPECT_ERRC(push_all(*store), Errc::wrong_key);
+  EXPECT_EQ(origin().objects_key->slots, good);
+  expect_contents(*open_store(fs(), dir.path("lazy"), cached("second")), contents);
+  raw_objects()->put(kKeySlotsKey, good);
+  EXPECT_NO_THROW(pull_names(*lazy));
+  exchange_secrets();
+  EXPECT_ERRC(pull_names(*lazy), Errc::wrong_key);  // a secret that was removed
+  set_key_source(test_key('x'));
+  EXPECT_NO_THROW(pull_names(*lazy));
+  EXPECT_EQ(read_remote_file(*lazy, "origin").objects_key->slots, slots_there());
+}
+
+// A descriptor is read once: slots that were changed since cannot be tried.
+TEST_F(EncryptedObjectsTest, ALazyCloneThatADescriptorHasOpenedIsPulled) {
+  make(1);
+  push_all(*store);
+  KeySource people;
+  people.passphrase_file = dir.path("passphrase");
+  std::ofstream(people.passphrase_file) << "correct horse\n";
+  RemoteKeySlots(raw_objects()).add(people, "");
+  const auto before = slots_there();
+  clone(fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
+  RemoteKeySlots(raw_objects()).add(test_key('x'), "");
+  std::FILE* const file = std::fopen(people.passphrase_file.c_str(), "r");
+  KeySource source;
+  source.passphrase_fd = ::fileno(file);
+  set_key_source(source);
+  {
+    const auto lazy = open_store(fs(), dir.path("lazy"), cached());
+    EXPECT_NO_THROW(pull_names(*lazy));
+    EXPECT_EQ(read_remote_file(*lazy, "origin").objects_key->slots, before);
+  }
+  std::fclose(file);
+}
+
+TEST_F(EncryptedObjectsTest, ForeignKeySlotsAreReplacedByARepair) {
+  make(1);
+  push_all(*store);
+  raw_objects()->put(kKeySlotsKey, foreign_slots());
+  try {
+    push_all(*store);
+    ADD_FAILURE() << "pushed";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::wrong_key);
+    EXPECT_THAT(e.what(), testing::HasSubstr("`vellum repair " + url()));
+  }
+  set_key_source(test_key('z'));
+  const auto before = objects_there();
+  EXPECT_ERRC(repair_remote(*store, url(), nullptr), Errc::wrong_key);
+  EXPECT_EQ(objects_there(), before);
+  set_key_source(test_key());
+  auto report = repair_remote(*store, url(), nullptr);
+  ASSERT_EQ(report.found.size(), 1u);
+  EXPECT_EQ(report.found[0].object, kKeySlotsKey);
+  EXPECT_THAT(report.warnings, testing::ElementsAre(testing::HasSubstr("did not open")));
+  EXPECT_TRUE(opens_with('k'));
+  push_all(*store);
+  // Those that open are not replaced, though the store does not know them.
+  RemoteKeySlots(raw_objects()).add(test_key('x'), "");
+  report = repair_remote(*store, url(), nullptr);
+  EXPECT_TRUE(report.found.empty());
+  EXPECT_TRUE(report.warnings.empty());
+  EXPECT_TRUE(opens_with('x'));
+  EXPECT_EQ(origin().objects_key->slots, slots_there());
+}
+
+TEST_F(EncryptedObjectsTest, ALostSuperblockTakesNoKeySlotsWithIt) {
+  make(1);
+  push_all(*store);
+  exchange_secrets();
+  raw_objects()->remove(kSuperblockKey);
+  set_key_source(test_key('x'));
+  push_all(*store);
+  EXPECT_TRUE(opens_with('x'));
+  EXPECT_FALSE(opens_with('k'));
+  // Another creator's leftover is replaced.
+  raw_objects()->remove(kSuperblockKey);
+  raw_objects()->put(kKeySlotsKey, foreign_slots());
+  set_key_source(test_key('x'));
+  push_all(*store);
+  EXPECT_TRUE(opens_with('x'));
+  EXPECT_EQ(slots_there(), origin().objects_key->slots);
+}
+
+TEST_F(EncryptedObjectsTest, ALostRemoteIsFilledAgainWithTodaysKeySlots) {
+  make(1);
+  Replicator replicator(*store, url(), {});
+  EXPECT_TRUE(replicator.push_new());
+  {
+    RemoteKeySlots slots(raw_objects());
+    slots.add(test_key('x'), "");
+    slots.remove(1);
+    Session(*store, "origin", slots.opened()).note_key_slots(slots.bytes());
+  }
+  files::remove_all(dir.path("r"));
+  step("s1");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  EXPECT_FALSE(
+      opens_with('k'));  // first: the key is in use, and slots that have opened it would do
+  EXPECT_TRUE(opens_with('x'));
+  EXPECT_THAT(replicator.take_warnings(), testing::ElementsAre(testing::HasSubstr("was empty")));
+  EXPECT_TRUE(replicator.take_warnings().empty());
+}
+
+// As by `vellum key rotate URL` on another machine, while a replication goes on.
+TEST_F(EncryptedObjectsTest, AReplicationFollowsKeySlotsThatWereChangedAtTheRemote) {
+  make(1);
+  auto out = std::make_shared<OutObjects>(raw_objects());
+  Replicator replicator(*store, url(), {}, out);
+  EXPECT_TRUE(replicator.push_new());
+  const auto check = [&](const std::string& snapshot) {  // a failure makes the check due
+    step(snapshot);
+    out->is_out = true;
+    EXPECT_FALSE(replicator.push_new());
+    out->is_out = false;
+    EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  };
+  const auto first = slots_there();
+  RemoteKeySlots(raw_objects()).add(test_key('y'), "");
+  EXPECT_EQ(origin().objects_key->slots, first);
+  check("s1");
+  EXPECT_EQ(origin().objects_key->slots, slots_there()) << "its secret opens them";
+  EXPECT_TRUE(replicator.take_warnings().empty());
+  const auto second = slots_there();
+  exchange_secrets();
+  check("s2");
+  EXPECT_EQ(origin().objects_key->slots, second) << "nobody has shown that they open";
+  EXPECT_THAT(replicator.take_warnings(),
+              testing::ElementsAre(testing::HasSubstr("start it again")));
+  check("s3");
+  EXPECT_TRUE(replicator.take_warnings().empty()) << "it was said once";
+  files::remove_all(dir.path("r"));
+  step("s4");
+  EXPECT_TRUE(replicator.push_new()) << replicator.state().failure;
+  EXPECT_FALSE(opens_with('k')) << "a secret that was removed";
+  EXPECT_TRUE(opens_with('x'));
+}
+
+// A person takes time.
+TEST_F(EncryptedObjectsTest, AChangeOfKeySlotsBeginsOnceItsSecretIsKnown) {
+  make(1);
+  push_all(*store);
+  RemoteKeySlots slots(raw_objects());
+  EXPECT_EQ(slots.add(test_key('x'), "").number, 2u);
+  std::function<void()> meanwhile = [&] { RemoteKeySlots(raw_objects()).remove(2); };
+  KeySource asks;
+  asks.prompt = [&](const std::string&, char* to, std::size_t) {
+    meanwhile();
+    std::memcpy(to, "new secret", 10);
+    return std::size_t{10};
+  };
+  EXPECT_EQ(slots.add(asks, "").number, 3u);
+  EXPECT_FALSE(opens_with('x')) << "was removed meanwhile";
+  meanwhile = [&] { RemoteKeySlots(raw_objects()).add(test_key('y'), ""); };
+  EXPECT_EQ(slots.replace(3, asks).number, 5u);
+  EXPECT_TRUE(opens_with('y')) << "was added meanwhile";
+  // Another remote came there.
+  meanwhile = [&] {
+    files::remove_all(dir.path("r"));
+    create_objects_key(raw_objects(), *store, test_key());
+  };
+  EXPECT_ERRC(slots.add(asks, ""), Errc::wrong_key);
+  EXPECT_EQ(RemoteKeySlots(raw_objects()).list().size(), 1u);
+}
+
+// Another program's put follows each put of key slots.
+class SlotsPutTwice final : public ObjectsInFront {
+ public:
+  SlotsPutTwice(const std::shared_ptr<ObjectStore>& objects, std::vector<std::byte> others)
+      : ObjectsInFront(objects), objects_(objects), others_(std::move(others)) {}
+  void put(const std::string& key, std::span<const std::byte> bytes) override {
+    ObjectsInFront::put(key, bytes);
+    if (key == kKeySlotsKey) objects_->put(key, others_);
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  const std::shared_ptr<ObjectStore> objects_;
+  const std::vector<std::byte> others_;
+};
+
+TEST_F(EncryptedObjectsTest, OfTwoChangesOfKeySlotsAtOnceTheLostOneIsAnError) {
+  make(1);
+  push_all(*store);
+  RemoteKeySlots slots(std::make_shared<SlotsPutTwice>(raw_objects(), slots_there()));
+  EXPECT_ERRC(slots.add(test_key('x'), ""), Errc::busy);
+  EXPECT_EQ(RemoteKeySlots(raw_objects()).list().size(), 1u);
+}
+
+TEST_F(EncryptedObjectsTest, AGivenSecretIsForNoPlainRemote) {
+  make(1);
+  push_all(*store);
+  const std::string typo = "file://" + dir.path("typo");
+  add_remote_file(*store, "plain", "file://" + dir.path("p"), false);
+  KeySource source = test_key();
+  source.encrypted_only = source.or_encrypted_remote = true;
+  set_key_source(source);
+  EXPECT_ERRC(Session(*store, "plain"), Errc::wrong_key);
+  EXPECT_ERRC(Replicator(*store, "file://" + dir.path("p"), {}), Errc::wrong_key);
+  EXPECT_ERRC(Replicator(*store, typo, {}), Errc::wrong_key);
+  EXPECT_ERRC(repair_remote(*store, typo, nullptr), Errc::wrong_key);
+  EXPECT_ERRC(add_remote(*store, "second", typo, {}), Errc::wrong_key);
+  EXPECT_ERRC(set_remote_url(*store, "plain", typo), Errc::wrong_key);
+  EXPECT_FALSE(files::exists(dir.path("typo")));
+  EXPECT_FALSE(files::exists(dir.path("p")));
+  EXPECT_NO_THROW(push_all(*store));
+  // Who can write the store's directory makes its remote a plain one, beside an encrypted decoy.
+  RemoteFile file = origin();
+  write_remote_file(*store, "decoy", file, false);
+  file.objects_key.reset();
+  file.url = typo;
+  write_remote_file(*store, "origin", file, true);
+  EXPECT_ERRC(push_all(*store), Errc::wrong_key);
+  EXPECT_FALSE(files::exists(dir.path("typo")));
+  set_key_source(KeySource());
+  EXPECT_NO_THROW(push_all(*store)) << "it is plain, and no secret was given";
+}
+
+// Somebody has changed the URL, perhaps.
+TEST_F(EncryptedObjectsTest, ARefilledRemoteIsReported) {
+  make(1);
+  push_all(*store);
+  {
+    Session session(*store, "origin");
+    push(session, {{"s0"}, false}, nullptr);
+    EXPECT_TRUE(session.warnings().empty());
+  }
+  RemoteFile file = origin();
+  file.url = "file://" + dir.path("another");
+  write_remote_file(*store, "origin", file, true);
+  Session session(*store, "origin");
+  push(session, {{"s0"}, false}, nullptr);
+  EXPECT_THAT(session.warnings(), testing::ElementsAre(testing::HasSubstr("was empty")));
+  const auto there = open_object_store(fs(), file.url);
+  EXPECT_TRUE(read_superblock(*there).objects_key.has_value());
 }
 
 // A lost key could not be made again.

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "base/fail.hpp"
-#include "base/try_to.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/key_arguments.hpp"
@@ -49,7 +48,6 @@ Json slot_json(const KeySlot& slot) {
 // The remote that is encrypted by objects whose slots are meant.
 struct SlotsThere {
   std::shared_ptr<store::StoreDirectory> store;  // null: a remote that was given by its URL
-  std::shared_ptr<remote::ObjectStore> objects;
   remote::RemoteKeySlots slots;
   std::string place;
 };
@@ -60,11 +58,11 @@ SlotsThere slots_of_remote(const std::string& path, const std::string& name) {
   if (!file.objects_key.has_value()) {
     fail(Errc::unsupported, "{}: remote '{}' has no keys of its own", store->path(), name);
   }
-  auto objects =
+  const auto objects =
       remote::opened_objects(*store, file, remote::open_object_store(base::posix_fs(), file.url),
                              remote::SlotsFrom::remote);
   remote::RemoteKeySlots slots(objects);
-  return {std::move(store), std::move(objects), std::move(slots), file.url};
+  return {std::move(store), std::move(slots), file.url};
 }
 
 // Nullopt: the slots of a store, or of the remote of an encrypted store.
@@ -72,19 +70,25 @@ std::optional<SlotsThere> slots_there(const KeyArguments& arguments) {
   const std::string& store = arguments.store;
   if (!arguments.remote.empty()) return slots_of_remote(store, arguments.remote);
   if (!remote::is_remote_url(store)) return std::nullopt;
-  std::shared_ptr<remote::ObjectStore> objects = remote::open_object_store(base::posix_fs(), store);
+  const std::shared_ptr<remote::ObjectStore> objects =
+      remote::open_object_store(base::posix_fs(), store);
   if (!remote::read_superblock(*objects).objects_key.has_value()) return std::nullopt;
   remote::RemoteKeySlots slots(objects);
-  return SlotsThere{nullptr, std::move(objects), std::move(slots), store};
+  return SlotsThere{nullptr, std::move(slots), store};
 }
 
-// The store's copy follows. Without it, the next push or pull takes it.
+// The store's copy follows.
 void note_slots(const KeyArguments& arguments, const SlotsThere& there) {
   if (there.store == nullptr) return;
-  base::try_to([&] {
-    remote::Session(*there.store, arguments.remote, there.objects)
+  try {
+    remote::Session(*there.store, arguments.remote, there.slots.opened())
         .note_key_slots(there.slots.bytes());
-  });
+  } catch (const Error& e) {
+    warn(
+        {fmt::format("the key slots at {} are changed, but not the store's copy of them, which "
+                     "the next push or pull takes: {}",
+                     there.place, e.what())});
+  }
 }
 
 int print_slots(Context& context, const std::string& place, const std::string& fingerprint,

@@ -89,6 +89,7 @@ int run_pull(Context& context, const PullArguments& arguments) {
   const PullOptions options{arguments.names, arguments.packs, arguments.take_over,
                             arguments.dry_run};
   const auto report = remote::pull(session, options, meter.callback());
+  warn(session.warnings());
   Json object{
       {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};
   object.update(pull_json(report));

@@ -67,8 +67,10 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
   base::EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
     reports.tell(now);
+    warn(replicator.take_warnings());
     return !end.has_come();
   });
+  warn(replicator.take_warnings());
   reports.tell_end(state);
   if (!state.failure.empty()) {
     fail(Errc::io, "the remote does not have all commits: {}", state.failure);

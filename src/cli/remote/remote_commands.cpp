@@ -173,6 +173,7 @@ int repair_remote(Context& context, const std::string& url, const std::string& f
   const auto store = remote::open_store_with_remotes(base::posix_fs(), from);
   ProgressMeter meter("repair", context.progress_wanted());
   const auto report = remote::repair_remote(*store, url, meter.callback());
+  warn(report.warnings);
   Json left = Json::array();
   for (const remote::RemoteDamage& damage : report.left) left.push_back(damage_json(damage));
   const std::string sentence =

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "base/fail.hpp"
 #include "format/wire/limits.hpp"
 #include "format/wire/wire.hpp"
 
@@ -16,8 +17,6 @@ constexpr const char* kMagic = "VLMSEAL\n";
 constexpr std::size_t kMagicBytes = 8;
 constexpr std::size_t kTagBytes = base::kAuthenticatorBytes;
 constexpr std::size_t kSealedChunk = kSealedChunkBytes + kTagBytes;
-// Objects of a remote are far smaller, and are held in memory.
-constexpr std::uint64_t kMaxObjectBytes = 1ULL << 32;
 constexpr const char* kDoesNotOpen =
     "it does not open: it was changed, or is of another object or remote";
 
@@ -49,7 +48,7 @@ std::vector<std::byte> context_of(const SealedHeader& header, const std::string&
 }  // namespace
 
 std::uint64_t sealed_bytes(std::uint64_t size_bytes) noexcept {
-  if (size_bytes > kMaxObjectBytes) return UINT64_MAX;
+  if (size_bytes > kMaxSealableBytes) return UINT64_MAX;
   return kSealedHeaderBytes + size_bytes + chunks_of(size_bytes) * kTagBytes;
 }
 
@@ -67,7 +66,10 @@ bool is_sealed_object(std::span<const std::byte> bytes) noexcept {
 
 std::vector<std::byte> seal_object(const base::ObjectKeys& keys, const std::string& key,
                                    std::span<const std::byte> bytes) {
-  assert(bytes.size() <= kMaxObjectBytes);
+  if (bytes.size() > kMaxSealableBytes) {
+    fail(Errc::invalid_argument, "{}: {} bytes are too many for an encrypted object", key,
+         bytes.size());
+  }
   SealedHeader header;
   header.size_bytes = bytes.size();
   base::fill_random(header.salt);
@@ -94,7 +96,7 @@ const char* decode_sealed_header(std::span<const std::byte> start, SealedHeader&
   const std::uint32_t version = in.u32(), reserved = in.u32();
   out.size_bytes = in.u64();
   const auto salt = in.bytes(out.salt.size());
-  if (!in.ok() || reserved != 0 || out.size_bytes > kMaxObjectBytes) return kDoesNotOpen;
+  if (!in.ok() || reserved != 0 || out.size_bytes > kMaxSealableBytes) return kDoesNotOpen;
   if (version != format::kObjectsFormatVersion) return "sealed in an unknown way";
   std::ranges::copy(salt, out.salt.begin());
   return nullptr;

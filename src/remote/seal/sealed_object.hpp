@@ -18,6 +18,8 @@ namespace vellum::remote {
 
 inline constexpr std::size_t kSealedChunkBytes = 16u << 10;
 inline constexpr std::size_t kSealedHeaderBytes = 56;
+// Objects of a remote are far smaller, and are held in memory.
+inline constexpr std::uint64_t kMaxSealableBytes = 1ULL << 32;
 
 struct SealedHeader {
   std::uint64_t size_bytes = 0;  // of the object
@@ -32,6 +34,7 @@ std::uint64_t opened_bytes(std::uint64_t sealed_size_bytes) noexcept;
 // Whether the bytes begin like a sealed object.
 bool is_sealed_object(std::span<const std::byte> bytes) noexcept;
 
+// Errc::invalid_argument: it is too large.
 std::vector<std::byte> seal_object(const base::ObjectKeys& keys, const std::string& key,
                                    std::span<const std::byte> bytes);
 // nullptr, or a description of the error. These bytes are the whole object.

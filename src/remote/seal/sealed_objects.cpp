@@ -56,7 +56,8 @@ class SealedObjects final : public ObjectStore {
 
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     if (is_clear(key)) return objects_->get(key, limit_bytes);
-    const auto sealed = objects_->get(named(key), sealed_bytes(limit_bytes));
+    const auto sealed =
+        objects_->get(named(key), sealed_bytes(std::min(limit_bytes, kMaxSealableBytes)));
     std::vector<std::byte> out;
     require_open(key, open_object(*key_.keys, key, sealed, out));
     return out;
@@ -119,6 +120,9 @@ class SealedObjects final : public ObjectStore {
     if (all && header.size_bytes < most_bytes) fail_short(key, header.size_bytes, most_bytes);
     const ObjectRange range{0, std::min(most_bytes, header.size_bytes)};
     std::vector<std::byte> out;
+    if (header.size_bytes == 0) {  // it is authentic only if its chunk opens
+      require_open(key, open_object(*key_.keys, key, sealed, out));
+    }
     if (range.length_bytes == 0) return out;
     const ObjectRange chunks = chunks_with(header, range);
     if (sealed.size() < kSealedHeaderBytes + chunks.length_bytes) {
@@ -131,8 +135,9 @@ class SealedObjects final : public ObjectStore {
   }
   // The sealed bytes with this start of an object of any size.
   static std::uint64_t sealed_start(std::uint64_t bytes) {
+    bytes = std::min(bytes, kMaxSealableBytes);
     const std::uint64_t chunks = bytes / kSealedChunkBytes + (bytes % kSealedChunkBytes != 0);
-    return chunks > UINT32_MAX ? UINT64_MAX : sealed_bytes(chunks * kSealedChunkBytes);
+    return sealed_bytes(chunks * kSealedChunkBytes);
   }
 
   std::vector<std::byte> bytes_in(const std::string& key, const SealedHeader& header,

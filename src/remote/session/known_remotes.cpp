@@ -161,6 +161,21 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
 
 namespace {
 
+// A plain remote that has lost its superblock gets that again from its store. And what an encrypted
+// one cannot open would stay there, in clear, for ever: its gc sees only its own objects.
+void require_empty(ObjectStore& objects) {
+  for (const char* const prefix :
+       {kHeadPrefix, kPiecePrefix, kListPrefix, kNamesPrefix, kHoldPrefix, kNewestKey}) {
+    const auto found = objects.list(prefix, 1);
+    if (found.empty()) continue;
+    fail(
+        Errc::wrong_key,
+        "{}: there are objects of a remote without its superblock, such as {}: choose another URL, "
+        "or remove them",
+        objects.url(), found.front().key);
+  }
+}
+
 // The remote that is there, opened; null: there is none yet.
 std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStore>& objects,
                                                 const store::StoreDirectory& store) {
@@ -169,17 +184,23 @@ std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStor
     there = read_superblock(*objects);
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
-    // A plain remote that has lost its superblock gets that again from its store.
-    if (!newest_number_at(*objects).has_value()) return nullptr;
-    fail(Errc::wrong_key, "{}: there are versions of a remote without its superblock",
-         objects->url());
+    require_empty(*objects);
+    return nullptr;
   }
   if (!there.has_keys()) {
     fail(Errc::wrong_key, "{}: there is a remote that is not encrypted: choose another URL",
          objects->url());
   }
   require_same_superblock(there, {store.superblock(), there.objects_key}, objects->url());
-  return unlock_remote(objects, there).objects;
+  try {
+    return unlock_remote(objects, there).objects;
+  } catch (const Error& e) {
+    if (e.code() != Errc::wrong_key || newest_number_at(*objects).has_value()) throw;
+    // Its creation may have been interrupted before the slots were its own.
+    fail(Errc::wrong_key,
+         "{}; it has no versions yet: if nobody has a secret of it, remove {} and {}", e.what(),
+         kSuperblockKey, kKeySlotsKey);
+  }
 }
 
 }  // namespace
@@ -192,6 +213,7 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
   }
   std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url), existing;
   if (!options.encrypt) {
+    if (!store.is_encrypted()) store::require_may_be_plain(url);
     require_same_store(*objects, store);
   } else if (store.is_encrypted()) {
     fail(Errc::unsupported, "{}: the store is encrypted, and its remotes are, with its key",
@@ -229,7 +251,8 @@ std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   return name;
 }
 
-void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store) {
+void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                        std::span<const std::byte> slots) {
   const RemoteSuperblock ours = superblock_there(objects, store);
   const auto require_ours = [&] {
     require_same_superblock(read_superblock(objects), ours, objects.url());
@@ -241,9 +264,6 @@ void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store
   }
   // The slots come first: a remote with an encrypted superblock has them. They may be another
   // store's, whose first push did not go on: those of the superblock replace them.
-  std::vector<std::byte> slots;
-  if (ours.encrypted) slots = key_slots_here(store);
-  if (ours.objects_key.has_value()) slots = objects.objects_key()->slots;
   if (ours.has_keys()) objects.put_if_absent(kKeySlotsKey, slots);
   if (!objects.put_if_absent(kSuperblockKey, encode_remote_superblock(ours))) return require_ours();
   if (ours.has_keys()) objects.put(kKeySlotsKey, slots);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,15 +57,17 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
 // Errc::unsupported: the server lets two creators of an object win, and `one_writer` is false;
 // otherwise as in require_same_store(). True: the probe found no fault. To be encrypted: a new remote
 // gets a data key, and an existing one is opened. Errc::unsupported: the store is encrypted;
-// wrong_key: a plain remote exists, or key_source() has no secret for that which exists.
+// wrong_key: a plain remote exists, or key_source() has no secret for that which exists, or wants
+// an encrypted one.
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 const AddRemoteOptions& options);
 // The name of the store's remote at `url`; adds the remote if it is new, as add_remote() does.
 std::string know_remote(store::StoreDirectory& store, const std::string& url);
 
-// Writes the store's superblock to the remote if it is missing there, and before it the key slots of
-// an encrypted store. Errors as in require_same_store().
-void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store);
+// Writes the store's superblock to the remote if it is missing there, and before it these key slots,
+// if it has keys. Errors as in require_same_store().
+void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                        std::span<const std::byte> slots);
 
 // Errc::not_found names the remote. Its objects stay. REQUIRES: each pack of the store has a local
 // file; remove_remote() checks that (remote/session/missing_pieces.hpp).

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
@@ -17,44 +19,56 @@ namespace {
 
 using Keys = std::shared_ptr<const base::ObjectKeys>;
 
-// The keys that this process uses: a second opening of a remote asks no person, and reads no
-// descriptor, again.
+// The keys that this process uses, each with the slots that have opened it last: a second opening of
+// a remote asks no person, and reads no descriptor, again.
 class KeysInUse {
  public:
   static KeysInUse& instance() {
     static KeysInUse keys;
     return keys;
   }
-  Keys find(const store::KeyFingerprint& fingerprint) {
+  std::optional<ObjectsKey> find(const store::KeyFingerprint& fingerprint) {
     const std::lock_guard lock(mutex_);
     const auto at = keys_.find(fingerprint);
-    return at == keys_.end() ? nullptr : at->second.lock();
+    if (at == keys_.end()) return std::nullopt;
+    ObjectsKey out{at->second.keys.lock(), at->second.slots};
+    return out.keys == nullptr ? std::nullopt : std::optional(std::move(out));
   }
-  void add(const store::KeyFingerprint& fingerprint, const Keys& keys) {
+  void add(const store::KeyFingerprint& fingerprint, const ObjectsKey& key) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(keys_, [](const auto& known) { return known.second.expired(); });
-    keys_[fingerprint] = keys;
+    std::erase_if(keys_, [](const auto& known) { return known.second.keys.expired(); });
+    keys_[fingerprint] = {key.keys, key.slots};
   }
 
  private:
+  struct InUse {
+    std::weak_ptr<const base::ObjectKeys> keys;
+    std::vector<std::byte> slots;
+  };
   std::mutex mutex_;  // guards the member below
-  std::map<store::KeyFingerprint, std::weak_ptr<const base::ObjectKeys>> keys_;
+  std::map<store::KeyFingerprint, InUse> keys_;
 };
 
-// REQUIRES: the superblock has a key of objects, with which the slots are authenticated.
+// Slots that have not opened the key in this process are tried even if the key is in use: they may
+// be a forger's, and a secret that was removed from them opens nothing. REQUIRES: the superblock has
+// a key of objects, with which the slots are authenticated.
 ObjectsKey unlock_objects(const store::LockedKey& locked, const RemoteSuperblock& superblock,
-                          const std::string& place) {
+                          const std::string& place, const KeySource& source = key_source()) {
   const store::KeyFingerprint& fingerprint = *superblock.objects_key;
-  Keys keys = KeysInUse::instance().find(fingerprint);
-  if (keys == nullptr || !store::is_wanted_fingerprint(base::hex(fingerprint))) {
-    keys = std::make_shared<const base::ObjectKeys>(store::unlock(locked, place));
-    // A holder of a secret could have made slots with another key.
-    if (store::key_fingerprint_bytes(keys->data_key()) != fingerprint) {
-      fail(Errc::wrong_key, "{}: its key is not that of its superblock", place);
-    }
-    KeysInUse::instance().add(fingerprint, keys);
+  auto in_use = KeysInUse::instance().find(fingerprint);
+  if (in_use.has_value() && in_use->slots == locked.slots &&
+      store::is_wanted_fingerprint(base::hex(fingerprint))) {
+    return std::move(*in_use);
   }
-  return {std::move(keys), locked.slots};
+  Keys keys = std::make_shared<const base::ObjectKeys>(store::unlock(locked, place, source));
+  // A holder of a secret could have made slots with another key.
+  if (store::key_fingerprint_bytes(keys->data_key()) != fingerprint) {
+    fail(Errc::wrong_key, "{}: its key is not that of its superblock", place);
+  }
+  if (in_use.has_value()) keys = std::move(in_use->keys);  // the same, which others use
+  ObjectsKey out{std::move(keys), locked.slots};
+  KeysInUse::instance().add(fingerprint, out);
+  return out;
 }
 
 store::LockedKey locked_key(const ObjectStore& objects, const RemoteSuperblock& superblock,
@@ -122,12 +136,28 @@ std::vector<std::byte> key_slots_here(const store::StoreDirectory& store) {
   return store::read_locked_key(store.fs(), store.path(), {}, store.superblock().store_id).slots;
 }
 
-bool has_key_slots(ObjectStore& objects, const store::StoreDirectory& store) {
+std::vector<std::byte> whole_slots_there(ObjectStore& objects, const store::StoreDirectory& store) {
   const RemoteSuperblock superblock = superblock_there(objects, store);
   try {
-    return are_good_slots(read_remote_slots(objects, superblock).slots, superblock.store_id);
+    auto slots = read_remote_slots(objects, superblock).slots;
+    if (are_good_slots(slots, superblock.store_id)) return slots;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
+  }
+  return {};
+}
+
+bool open_unasked(ObjectStore& objects, const store::StoreDirectory& store,
+                  const std::vector<std::byte>& slots) {
+  const RemoteSuperblock superblock = superblock_there(objects, store);
+  require_same_superblock(read_superblock(objects), superblock, objects.url());
+  KeySource source = key_source();
+  source.prompt = nullptr;
+  source.passphrase_fd = -1;
+  try {
+    unlock_objects(locked_key(objects, superblock, slots), superblock, objects.url(), source);
+    return true;
+  } catch (const Error&) {
     return false;
   }
 }
@@ -165,18 +195,58 @@ void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblo
 
 namespace {
 
+struct SlotsThere {
+  std::vector<std::byte> slots;
+  // False: it is lost, and the slots may be another creator's, who did not go on.
+  bool has_superblock = false;
+};
+
 // The slots at the remote; the store's copy if it has none, or does not answer. Errc::wrong_key:
 // another remote is there.
-std::vector<std::byte> slots_for(ObjectStore& objects, const RemoteSuperblock& expected,
-                                 const std::vector<std::byte>& copy) {
+SlotsThere slots_for(ObjectStore& objects, const RemoteSuperblock& expected,
+                     const std::vector<std::byte>& copy) {
+  SlotsThere out;
+  const auto require_answer = [](const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted && e.code() != Errc::io) throw;
+  };
   try {
     require_same_superblock(read_superblock(objects), expected, objects.url());
-    auto slots = read_remote_slots(objects, expected).slots;
-    if (are_good_slots(slots, expected.store_id)) return slots;
+    out.has_superblock = true;
   } catch (const Error& e) {
-    if (e.code() != Errc::not_found && e.code() != Errc::corrupted && e.code() != Errc::io) throw;
+    require_answer(e);
+    if (e.code() == Errc::io) return {copy, true};
   }
-  return copy;
+  try {
+    out.slots = read_remote_slots(objects, expected).slots;
+  } catch (const Error& e) {
+    require_answer(e);
+  }
+  if (!are_good_slots(out.slots, expected.store_id)) out.slots = copy;
+  return out;
+}
+
+// Whether a secret could not be tried: not one that opens nothing.
+bool is_untried(const Error& e) {
+  return e.code() == Errc::invalid_argument || e.code() == Errc::unsupported;
+}
+
+// The key by slots of the remote that are not the store's copy.
+ObjectsKey open_changed(const std::function<ObjectsKey(const std::vector<std::byte>&)>& open_with,
+                        const SlotsThere& there, const ObjectsKeyEntry& known, SlotsFrom from,
+                        const std::string& url, const std::string& store) {
+  try {
+    return open_with(there.slots);
+  } catch (const Error& e) {
+    if (e.code() != Errc::wrong_key && !is_untried(e)) throw;
+    if (from == SlotsFrom::remote_or_store || !there.has_superblock) return open_with(known.slots);
+    const auto in_use = KeysInUse::instance().find(known.fingerprint);
+    // A descriptor is read once. The store keeps its copy.
+    if (is_untried(e) && in_use.has_value()) return {in_use->keys, known.slots};
+    fail(e.code(),
+         "{}; they are not those that the store knows: if nobody has changed them on purpose, "
+         "`vellum repair {} --from {}` puts these back",
+         e.what(), url, store);
+  }
 }
 
 }  // namespace
@@ -184,12 +254,15 @@ std::vector<std::byte> slots_for(ObjectStore& objects, const RemoteSuperblock& e
 std::shared_ptr<ObjectStore> opened_objects(const store::StoreDirectory& store,
                                             const RemoteFile& file,
                                             std::shared_ptr<ObjectStore> objects, SlotsFrom from) {
+  if (!file.objects_key.has_value() && !store.is_encrypted()) {
+    store::require_may_be_plain(objects->url());
+  }
   if (!file.objects_key.has_value() || objects->objects_key() != nullptr) return objects;
   const RemoteSuperblock expected{store.superblock(), file.objects_key->fingerprint};
   const auto& copy = file.objects_key->slots;
   const std::string place = objects->url();
-  const auto open_with = [&](std::vector<std::byte> slots) {
-    return unlock_objects(locked_key(*objects, expected, std::move(slots)), expected, place);
+  const auto open_with = [&](const std::vector<std::byte>& slots) {
+    return unlock_objects(locked_key(*objects, expected, slots), expected, place);
   };
   ObjectsKey key;
   if (from == SlotsFrom::store_first) {
@@ -197,12 +270,15 @@ std::shared_ptr<ObjectStore> opened_objects(const store::StoreDirectory& store,
       key = open_with(copy);
     } catch (const Error& e) {  // another machine may have changed them
       if (e.code() != Errc::wrong_key) throw;
-      const auto slots = slots_for(*objects, expected, copy);
+      const auto slots = slots_for(*objects, expected, copy).slots;
       if (slots == copy) throw;
       key = open_with(slots);
     }
   } else {
-    key = open_with(slots_for(*objects, expected, copy));
+    const SlotsThere there = slots_for(*objects, expected, copy);
+    key = there.slots == copy
+              ? open_with(copy)
+              : open_changed(open_with, there, *file.objects_key, from, place, store.path());
   }
   return open_sealed_objects(std::move(objects), std::move(key));
 }
@@ -227,39 +303,50 @@ std::shared_ptr<ObjectStore> create_objects_key(std::shared_ptr<ObjectStore> obj
     fail(Errc::io, "{}: {}: reads back other bytes than were written", objects->url(),
          kKeySlotsKey);
   }
-  Keys keys = std::make_shared<const base::ObjectKeys>(data_key);
-  KeysInUse::instance().add(*superblock.objects_key, keys);
-  return open_sealed_objects(std::move(objects), {std::move(keys), slots});
+  const ObjectsKey key{std::make_shared<const base::ObjectKeys>(data_key), slots};
+  KeysInUse::instance().add(*superblock.objects_key, key);
+  return open_sealed_objects(std::move(objects), key);
 }
 
 RemoteKeySlots::RemoteKeySlots(const std::shared_ptr<ObjectStore>& objects) {
-  const RemoteSuperblock superblock = read_superblock(*objects);
-  if (!superblock.objects_key.has_value()) {
+  superblock_ = read_superblock(*objects);
+  if (!superblock_.objects_key.has_value()) {
     fail(Errc::unsupported, "{}: the remote has no keys of its own", objects->url());
   }
-  UnlockedRemote unlocked = unlock_remote(objects, superblock);
-  objects_ = std::move(unlocked.objects);
-  locked_ = locked_key(*objects_, superblock, read_remote_slots(*objects_, superblock).slots);
-  fingerprint_ = base::hex(*superblock.objects_key);
+  objects_ = unlock_remote(objects, superblock_).objects;
+  read();
+  fingerprint_ = base::hex(*superblock_.objects_key);
+}
+
+const store::LockedKey& RemoteKeySlots::read() {
+  require_same_superblock(read_superblock(*objects_), superblock_, objects_->url());
+  locked_ = read_remote_slots(*objects_, superblock_);
+  return locked_;
 }
 
 void RemoteKeySlots::put(std::vector<std::byte> slots) {
   objects_->put(kKeySlotsKey, slots);
+  if (objects_->get(kKeySlotsKey, format::kMaxKeySlotsBytes) != slots) {
+    fail(Errc::busy,
+         "{}: {}: another program has changed the key slots at the same time: list them, and try "
+         "again",
+         objects_->url(), kKeySlotsKey);
+  }
   locked_.slots = std::move(slots);
 }
 
 KeySlot RemoteKeySlots::add(const KeySource& source, const std::string& label) {
-  auto changed =
-      store::add_key_slot(locked_, objects_->objects_key()->keys->data_key(), source, label);
+  auto changed = store::add_key_slot([this] { return read(); },
+                                     objects_->objects_key()->keys->data_key(), source, label);
   put(std::move(changed.slots));
   return changed.slot;
 }
 
-void RemoteKeySlots::remove(std::uint32_t number) { put(store::remove_key_slot(locked_, number)); }
+void RemoteKeySlots::remove(std::uint32_t number) { put(store::remove_key_slot(read(), number)); }
 
 KeySlot RemoteKeySlots::replace(std::uint32_t number, const KeySource& source) {
-  auto changed =
-      store::replace_key_slot(locked_, objects_->objects_key()->keys->data_key(), number, source);
+  auto changed = store::replace_key_slot([this] { return read(); },
+                                         objects_->objects_key()->keys->data_key(), number, source);
   put(std::move(changed.slots));
   return changed.slot;
 }

@@ -37,9 +37,13 @@ UnlockedRemote unlock_remote(ObjectStore& objects);
 
 // The key slots there. Errc::corrupted: they are missing. REQUIRES: the superblock has keys.
 store::LockedKey read_remote_slots(ObjectStore& objects, const RemoteSuperblock& superblock);
-// Whether the remote has key slots of this store, whole, though perhaps older ones. REQUIRES: the
-// store is encrypted, or the objects are.
-bool has_key_slots(ObjectStore& objects, const store::StoreDirectory& store);
+// The key slots there, if they are whole; they may be older ones, or open nothing. Empty: they are
+// lost or damaged. REQUIRES: the store is encrypted, or the objects are.
+std::vector<std::byte> whole_slots_there(ObjectStore& objects, const store::StoreDirectory& store);
+// Whether these slots open without asking a person. Errc::wrong_key: another remote is there.
+// REQUIRES: the objects are opened.
+bool open_unasked(ObjectStore& objects, const store::StoreDirectory& store,
+                  const std::vector<std::byte>& slots);
 // The bytes of the store's file of key slots. REQUIRES: it is encrypted.
 std::vector<std::byte> key_slots_here(const store::StoreDirectory& store);
 
@@ -52,12 +56,15 @@ void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblo
                              const std::string& url);
 
 enum class SlotsFrom {
-  remote,      // the store's copy counts only where the remote has none, or does not answer
-  store_first  // without a request, unless the copy does not open
+  remote,           // the store's copy counts only where the remote has none, or does not answer
+  remote_or_store,  // the copy counts also where the slots of the remote do not open
+  store_first       // without a request, unless the copy does not open
 };
 // The objects of a remote of the store as its other code uses them: opened, if the store knows the
-// remote as encrypted by objects. Errc::wrong_key: as of unlock_remote(), or another remote is in
-// its place: a plain one, or one with another data key. Nothing is written there.
+// remote as encrypted by objects. The slots of their key have opened it in this process, or are the
+// store's copy. Errc::wrong_key: as of unlock_remote(), or another remote is in its place: a plain
+// one, or one with another data key; or the remote is plain, and key_source() wants an encrypted
+// one. Nothing is written there.
 std::shared_ptr<ObjectStore> opened_objects(const store::StoreDirectory& store,
                                             const RemoteFile& file,
                                             std::shared_ptr<ObjectStore> objects, SlotsFrom from);
@@ -68,22 +75,26 @@ std::shared_ptr<ObjectStore> create_objects_key(std::shared_ptr<ObjectStore> obj
                                                 const store::StoreDirectory& store,
                                                 const KeySource& source);
 
-// The key slots of a remote that is encrypted by objects, to be listed and changed. Of two changes
-// at once, the later one counts.
+// The key slots of a remote that is encrypted by objects, to be listed and changed. A change begins
+// with the slots as they are once its secret is known. Of two puts at once, the later one counts;
+// Errc::busy: it was another program's.
 class RemoteKeySlots {
  public:
   // Errc::unsupported: the remote is encrypted otherwise, or not at all; as of unlock_remote().
   explicit RemoteKeySlots(const std::shared_ptr<ObjectStore>& objects);
   const std::string& fingerprint() const noexcept { return fingerprint_; }
   const std::vector<std::byte>& bytes() const noexcept { return locked_.slots; }
+  const std::shared_ptr<ObjectStore>& opened() const noexcept { return objects_; }
   std::vector<KeySlot> list() const { return store::key_slots(locked_); }
   KeySlot add(const KeySource& source, const std::string& label);
   void remove(std::uint32_t number);
   KeySlot replace(std::uint32_t number, const KeySource& source);
 
  private:
+  const store::LockedKey& read();
   void put(std::vector<std::byte> slots);
   std::shared_ptr<ObjectStore> objects_;  // opened
+  RemoteSuperblock superblock_;
   store::LockedKey locked_;
   std::string fingerprint_;
 };

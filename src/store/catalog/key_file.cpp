@@ -399,8 +399,11 @@ LockedKey read_locked_key(base::Fs& fs, const std::string& path,
 }
 
 Secret unlock(const LockedKey& locked, const std::string& place) {
+  return unlock(locked, place, key_source());
+}
+
+Secret unlock(const LockedKey& locked, const std::string& place, const KeySource& source) {
   const KeySlots slots = decoded_slots(locked);
-  const KeySource source = key_source();
   Unlocking unlocking{slots, locked.superblock, source.fingerprint, {}};
   if (open_one(source, place, unlocking)) return std::move(unlocking.key);
   if (unlocking.foreign) {
@@ -484,12 +487,14 @@ KeySlot replace_key_slot(PackStore& store, std::uint32_t number, const KeySource
   return added;
 }
 
-ChangedSlots add_key_slot(const LockedKey& locked, const Secret& data_key, const KeySource& source,
+ChangedSlots add_key_slot(const ReadSlots& read, const Secret& data_key, const KeySource& source,
                           const std::string& label) {
   require_label(label);
+  const GivenSecret secret = new_secret(source);
+  const LockedKey locked = read();
   KeySlots slots = decoded_slots(locked);
   const KeySlot added =
-      add_to({locked.file, locked.superblock, data_key}, slots, source, new_secret(source), label);
+      add_to({locked.file, locked.superblock, data_key}, slots, source, secret, label);
   return {readable_slots(slots, locked.store_id), added};
 }
 
@@ -499,12 +504,16 @@ std::vector<std::byte> remove_key_slot(const LockedKey& locked, std::uint32_t nu
   return readable_slots(slots, locked.store_id);
 }
 
-ChangedSlots replace_key_slot(const LockedKey& locked, const Secret& data_key, std::uint32_t number,
+ChangedSlots replace_key_slot(const ReadSlots& read, const Secret& data_key, std::uint32_t number,
                               const KeySource& source) {
+  LockedKey locked = read();
   KeySlots slots = decoded_slots(locked);
   find_slot(locked.file, slots, number);  // before a person is asked
-  const KeySlot added = replace_in({locked.file, locked.superblock, data_key}, slots, number,
-                                   source, new_secret(source));
+  const GivenSecret secret = new_secret(source);
+  locked = read();
+  slots = decoded_slots(locked);
+  const KeySlot added =
+      replace_in({locked.file, locked.superblock, data_key}, slots, number, source, secret);
   return {readable_slots(slots, locked.store_id), added};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,6 +45,8 @@ LockedKey read_locked_key(base::Fs& fs, const std::string& path,
 // The data key, by the first secret of key_source() that fits a slot, and with a fingerprint that
 // the source wants. Errc::wrong_key: there is none. `place` names the store in messages.
 base::Secret unlock(const LockedKey& locked, const std::string& place);
+// The same, by the secrets of `source`.
+base::Secret unlock(const LockedKey& locked, const std::string& place, const KeySource& source);
 // Whether key_source() accepts a data key with this fingerprint.
 bool is_wanted_fingerprint(const std::string& fingerprint);
 // Errc::wrong_key: key_source() wants an encrypted store at `place`, and that one is plain.
@@ -66,10 +69,13 @@ struct ChangedSlots {
   std::vector<std::byte> slots;
   KeySlot slot;  // the new one
 };
-ChangedSlots add_key_slot(const LockedKey& locked, const base::Secret& data_key,
+// Reads the slots as they are now. It is called after the secret is known: a person takes time, and
+// others may change the slots meanwhile.
+using ReadSlots = std::function<LockedKey()>;
+ChangedSlots add_key_slot(const ReadSlots& read, const base::Secret& data_key,
                           const KeySource& source, const std::string& label);
 std::vector<std::byte> remove_key_slot(const LockedKey& locked, std::uint32_t number);
-ChangedSlots replace_key_slot(const LockedKey& locked, const base::Secret& data_key,
+ChangedSlots replace_key_slot(const ReadSlots& read, const base::Secret& data_key,
                               std::uint32_t number, const KeySource& source);
 
 }  // namespace vellum::store

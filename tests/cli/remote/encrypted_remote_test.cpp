@@ -151,6 +151,48 @@ TEST_F(EncryptedRemoteCommand, PlainAndEncryptedAreNotExchanged) {
   EXPECT_EQ(with_key({"cat", url_, "v1"}).status, kWrongKey) << "a given secret wants encryption";
 }
 
+// A secret says that the remote of the command is encrypted.
+TEST_F(EncryptedRemoteCommand, AGivenSecretIsForNoPlainRemote) {
+  add_and_push();
+  must({"remote", "add", store_, "plain", "file://" + path("plain")});
+  const std::string typo = "file://" + path("typo");
+  for (const Arguments& arguments : {Arguments{"replicate", store_, typo},
+                                     Arguments{"push", store_, "--all", "--remote", "plain"},
+                                     Arguments{"pull", store_, "--remote", "plain"},
+                                     Arguments{"remote", "add", store_, "second", typo},
+                                     Arguments{"remote", "set-url", store_, "plain", typo},
+                                     Arguments{"repair", typo, "--from", store_}}) {
+    const Result result = with_key(arguments);
+    EXPECT_EQ(result.status, kWrongKey) << arguments[0] << ": " << result.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("typo")));
+  EXPECT_FALSE(std::filesystem::exists(path("plain") + "/store"));
+  must({"push", store_, "--all", "--remote", "plain"});
+}
+
+TEST_F(EncryptedRemoteCommand, ALostRemoteAndReplacedKeySlotsAreSaid) {
+  add_and_push();
+  std::filesystem::remove_all(path("remote"));
+  const Result pushed = with_key({"--quiet", "push", store_, "--all"});
+  EXPECT_EQ(pushed.status, 0) << pushed.err;
+  EXPECT_TRUE(contains(pushed.err, "vellum: warning: " + url_ + ": the remote was empty"))
+      << pushed.err;
+  EXPECT_EQ(with_key({"push", store_, "--all"}).err, "");
+  const Result second =
+      with(other_, {"remote", "add", store_, "second", "file://" + path("second"), "--encrypt"});
+  ASSERT_EQ(second.status, 0) << second.err;
+  std::filesystem::copy_file(path("second") + "/store/vellum.keys",
+                             path("remote") + "/store/vellum.keys",
+                             std::filesystem::copy_options::overwrite_existing);
+  const Result refused = with_key({"push", store_, "--all"});
+  EXPECT_EQ(refused.status, kWrongKey);
+  EXPECT_TRUE(contains(refused.err, "vellum repair " + url_ + " --from " + store_)) << refused.err;
+  const Result repaired = with_key({"repair", url_, "--from", store_});
+  EXPECT_EQ(repaired.status, 0) << repaired.err;
+  EXPECT_TRUE(contains(repaired.err, "its key slots did not open")) << repaired.err;
+  EXPECT_EQ(with_key({"cat", url_, "v1"}).out, content_);
+}
+
 TEST_F(EncryptedRemoteCommand, AnEncryptedStoreNeedsNoSuchRemote) {
   must({"init", path("e"), "--encrypt", "--key-file", key_});
   const Result result = with_key({"remote", "add", path("e"), "origin", url_, "--encrypt"});

@@ -14,6 +14,7 @@
 #include "base/expect_error.hpp"
 #include "base/temp_directory.hpp"
 #include "remote/engine/directory_engine.hpp"
+#include "remote/failing_objects.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/seal/remote_superblock.hpp"
 #include "remote/seal/sealed_object.hpp"
@@ -162,6 +163,51 @@ TEST_F(SealedObjectsTest, AnObjectThatWasCutOrLengthenedIsRefused) {
   longer.push_back(std::byte{0});
   raw->put(sealed_name(key), longer);
   expect_refused(key, content);
+}
+
+// Its size alone would tell the reader that there is nothing.
+TEST_F(SealedObjectsTest, AForgedEmptyObjectIsRefused) {
+  const auto there = with('k');
+  there->put("heads/1", {});
+  there->put("heads/2", noise(100, 1));
+  EXPECT_TRUE(there->get_start("heads/1", 28).empty());
+  const Bytes empty = sealed("heads/1");
+  raw->put("heads/2", empty);  // of another object
+  EXPECT_ERRC(there->get_start("heads/2", 28), Errc::corrupted);
+  Bytes cut = empty;
+  cut.resize(kSealedHeaderBytes);
+  raw->put("heads/1", cut);
+  EXPECT_ERRC(there->get_start("heads/1", 28), Errc::corrupted);
+}
+
+// The limit of each call that reads from the start.
+class LimitsSeen final : public ObjectsInFront {
+ public:
+  using ObjectsInFront::ObjectsInFront;
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
+    most = std::max(most, limit);
+    return ObjectsInFront::get(key, limit);
+  }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t limit) override {
+    most = std::max(most, limit);
+    return ObjectsInFront::get_start(key, limit);
+  }
+  std::uint64_t most = 0;
+
+ private:
+  Fate fate() override { return Fate::works; }
+};
+
+TEST_F(SealedObjectsTest, EachReadHasALimit) {
+  const auto seen = std::make_shared<LimitsSeen>(raw);
+  const auto there = open_sealed_objects(seen, {keys_of('k'), {}});
+  const Bytes content = noise(100, 1);
+  there->put("heads/1", content);
+  for (const std::uint64_t limit : {kMaxSealableBytes, kMaxSealableBytes + 1, UINT64_MAX}) {
+    EXPECT_EQ(there->get("heads/1", limit), content);
+    EXPECT_EQ(there->get_start("heads/1", limit), content);
+  }
+  EXPECT_EQ(seen->most, sealed_bytes(kMaxSealableBytes));
 }
 
 TEST_F(SealedObjectsTest, ExchangedObjectsAndChunksAreRefused) {
