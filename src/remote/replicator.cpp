@@ -136,9 +136,13 @@ std::string Replicator::push_once() {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    push_in(*session);
-    const std::lock_guard lock(mutex_);
-    warnings_.insert(warnings_.end(), session->warnings().begin(), session->warnings().end());
+    try {
+      push_in(*session);
+    } catch (const Error&) {
+      keep_warnings(*session);
+      throw;
+    }
+    keep_warnings(*session);
   }
   const std::lock_guard lock(mutex_);
   behind_since_.reset();
@@ -152,6 +156,11 @@ void Replicator::push_in(Session& session) {
   const bool has_snapshots = push_fresh(session);
   if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
   checked_ = Clock::now();
+}
+
+void Replicator::keep_warnings(const Session& session) {
+  const std::lock_guard lock(mutex_);
+  warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
 }
 
 std::vector<std::string> Replicator::take_warnings() {

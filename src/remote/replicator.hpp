@@ -56,6 +56,7 @@ class Replicator {
   std::unique_ptr<Session> open_session(std::string& busy);
   std::string push_once();
   void push_in(Session& session);
+  void keep_warnings(const Session& session);
   bool push_in_background(const ReplicateFn& on_state);
   void note_behind();
   std::chrono::steady_clock::time_point next_check(std::chrono::steady_clock::time_point start);

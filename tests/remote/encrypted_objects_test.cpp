@@ -508,7 +508,7 @@ TEST_F(EncryptedObjectsTest, ALostRemoteIsFilledAgainWithTodaysKeySlots) {
   EXPECT_FALSE(
       opens_with('k'));  // first: the key is in use, and slots that have opened it would do
   EXPECT_TRUE(opens_with('x'));
-  EXPECT_THAT(replicator.take_warnings(), testing::ElementsAre(testing::HasSubstr("was empty")));
+  EXPECT_THAT(replicator.take_warnings(), testing::ElementsAre(testing::HasSubstr("is empty")));
   EXPECT_TRUE(replicator.take_warnings().empty());
 }
 
@@ -640,7 +640,7 @@ TEST_F(EncryptedObjectsTest, ARefilledRemoteIsReported) {
   write_remote_file(*store, "origin", file, true);
   Session session(*store, "origin");
   push(session, {{"s0"}, false}, nullptr);
-  EXPECT_THAT(session.warnings(), testing::ElementsAre(testing::HasSubstr("was empty")));
+  EXPECT_THAT(session.warnings(), testing::ElementsAre(testing::HasSubstr("is empty")));
   const auto there = open_object_store(fs(), file.url);
   EXPECT_TRUE(read_superblock(*there).objects_key.has_value());
 }

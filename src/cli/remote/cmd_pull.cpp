@@ -88,8 +88,8 @@ int run_pull(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("pull", context.progress_wanted());
   const PullOptions options{arguments.names, arguments.packs, arguments.take_over,
                             arguments.dry_run};
+  const WarnAtEnd warns{session.warnings()};
   const auto report = remote::pull(session, options, meter.callback());
-  warn(session.warnings());
   Json object{
       {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};
   object.update(pull_json(report));

@@ -48,8 +48,8 @@ int run_push(Context& context, const PushArguments& arguments) {
       *store, arguments.remote,
       arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("push", context.progress_wanted());
+  const WarnAtEnd warns{session.warnings()};
   const PushReport report = remote::push(session, options, meter.callback());
-  warn(session.warnings());
   std::size_t pushed = 0;
   for (const PushedVersion& name : report.versions) pushed += name.was_there ? 0 : 1;
   context.report(

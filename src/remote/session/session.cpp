@@ -86,9 +86,8 @@ void Session::note_loss(const Head& newest) {
   const std::string& url = objects_->url();
   warnings_.push_back(
       newest.number == 0
-          ? fmt::format("{}: the remote was empty, and had versions: it is filled again", url)
-          : fmt::format("{}: the remote has lost versions: those of this store are sent again",
-                        url));
+          ? fmt::format("{}: the remote is empty, and had versions: a push fills it again", url)
+          : fmt::format("{}: the remote has lost versions: a push sends this store's again", url));
 }
 
 void Session::published(const StoredHead& head) noexcept {

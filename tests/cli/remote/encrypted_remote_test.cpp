@@ -175,7 +175,7 @@ TEST_F(EncryptedRemoteCommand, ALostRemoteAndReplacedKeySlotsAreSaid) {
   std::filesystem::remove_all(path("remote"));
   const Result pushed = with_key({"--quiet", "push", store_, "--all"});
   EXPECT_EQ(pushed.status, 0) << pushed.err;
-  EXPECT_TRUE(contains(pushed.err, "vellum: warning: " + url_ + ": the remote was empty"))
+  EXPECT_TRUE(contains(pushed.err, "vellum: warning: " + url_ + ": the remote is empty"))
       << pushed.err;
   EXPECT_EQ(with_key({"push", store_, "--all"}).err, "");
   const Result second =
