@@ -37,9 +37,9 @@ _vellum_options() {
       ;;
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
-    key) echo '--new-passphrase-file --new-passphrase-fd --new-key-file --new-key-command --recipient --label' ;;
+    key) echo '--new-passphrase-file --new-passphrase-fd --new-key-file --new-key-command --recipient --label --remote' ;;
     group) echo '--stores --read-data --dry-run' ;;
-    remote) echo '--one-writer' ;;
+    remote) echo '--one-writer --encrypt --recipient' ;;
     push) echo '--all --remote --take-over --dry-run --limit-rate --connections' ;;
     replicate)
       echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'

@@ -30,6 +30,7 @@ std::span<const Target> targets() {
       {"redo", fuzz_redo},
       {"head", fuzz_head},
       {"hold", fuzz_hold},
+      {"sealed_object", fuzz_sealed_object},
       {"name_table", fuzz_name_table},
       {"piece_list", fuzz_piece_list},
       {"list_on_base", fuzz_list_on_base},

@@ -36,6 +36,7 @@ void fuzz_redo(View input);
 // remote_objects.cpp: replies of a server, and a store's state of a remote.
 void fuzz_head(View input);
 void fuzz_hold(View input);
+void fuzz_sealed_object(View input);
 void fuzz_name_table(View input);
 void fuzz_piece_list(View input);
 void fuzz_list_on_base(View input);

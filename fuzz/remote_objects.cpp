@@ -8,6 +8,8 @@
 #include "remote/objects/remote_file.hpp"
 #include "remote/remote_samples.hpp"
 #include "remote/s3/s3_replies.hpp"
+#include "remote/seal/remote_superblock.hpp"
+#include "remote/seal/sealed_object.hpp"
 #include "seal.hpp"
 
 namespace vellum::fuzz {
@@ -57,6 +59,31 @@ void fuzz_name_table(View input) {
 
 void fuzz_hold(View input) {
   check_frame<remote::Hold>(input, remote::decode_hold, remote::encode_hold);
+}
+
+// A forger has no key: what opens was sealed with it, under that name, and as it is.
+void fuzz_sealed_object(View input) {
+  static const base::ObjectKeys keys(base::Secret(Bytes(base::kKeyBytes)));
+  Bytes out;
+  if (remote::open_object(keys, "heads/1", input, out) == nullptr) {
+    require(remote::sealed_bytes(out.size()) == input.size(), "an object has its size");
+  }
+  const Bytes sealed = remote::seal_object(keys, "heads/1", input);
+  require(remote::opened_bytes(sealed.size()) == input.size() &&
+              remote::open_object(keys, "heads/1", sealed, out) == nullptr &&
+              std::ranges::equal(out, input),
+          "a sealed object opens");
+  require(remote::open_object(keys, "heads/2", sealed, out) != nullptr, "under its name only");
+  Bytes with_checksum(input.begin(), input.end());
+  if (with_checksum.size() >= 8) seal_end(with_checksum, 0);
+  for (const View bytes : {input, View(with_checksum)}) {
+    remote::RemoteSuperblock superblock;
+    if (remote::decode_remote_superblock(bytes, superblock) != format::SuperblockStatus::ok) {
+      continue;
+    }
+    require(remote::encode_remote_superblock(superblock) == Bytes(bytes.begin(), bytes.end()),
+            "the superblock of a remote encodes to itself");
+  }
 }
 
 void fuzz_piece_list(View input) {

@@ -5,7 +5,8 @@
 
 Each peer backs a file up into its own repository in a directory, again after 8 bytes of 1 % of its pages have
 changed, and restores the first backup into a file, which is compared. Vellum imports the file with a snapshot, and
-exports a version; `push` sends both to a remote in another directory, and `clone` makes a store of that. Encrypted
+exports a version; `push` sends both to a remote in another directory, and `clone` makes a store of that. `encrypted
+remote` is a plain store whose remote is encrypted, with a key file. Encrypted
 repositories are opened with a passphrase by each command, so each derives a key; `key file` is the same store without
 this. The file is --mib MiB of integers of 64 bits, with three random bytes each: it compresses. The machine's file
 systems are synchronised before each command, not within its time. Medians of --rounds, and bytes of the repository's
@@ -52,9 +53,11 @@ class Peer:
         return said.split("\n", 1)[0].split(" compiled")[0].strip()
 
 
-def vellum_peer(vellum, name, secret):
-    remote = (vellum, "remote", "add", "{repository}/s", "origin", "file://{remote}/r")
-    return Peer(name, (vellum, "--version"), (vellum, "init", "{repository}/s", *(("--encrypt",) if secret else ())),
+def vellum_peer(vellum, name, secret, encrypts="store"):
+    """`encrypts`: what the secret opens: the store, and so its remote, or the remote of a plain store."""
+    encrypt = {what: ("--encrypt",) if secret and encrypts == what else () for what in ("store", "remote")}
+    remote = (vellum, "remote", "add", "{repository}/s", "origin", "file://{remote}/r", *encrypt["remote"])
+    return Peer(name, (vellum, "--version"), (vellum, "init", "{repository}/s", *encrypt["store"]),
                 (vellum, "-q", "import", "{repository}/s", "main", "{file}", "--snapshot", "{name}"),
                 (vellum, "-q", "export", "{repository}/s", "{name}", "{out}/restored"), "{out}/restored", secret,
                 (remote, (vellum, "-q", "push", "{repository}/s", "--all"),
@@ -74,6 +77,7 @@ def peers_of(vellum):
         vellum_peer(vellum, "vellum", {}),
         vellum_peer(vellum, "vellum, key file", {"VELLUM_KEY_FILE": "{scratch}/passphrase"}),
         vellum_peer(vellum, "vellum, encrypted", {"VELLUM_PASSPHRASE_FILE": "{scratch}/passphrase"}),
+        vellum_peer(vellum, "vellum, encrypted remote", {"VELLUM_KEY_FILE": "{scratch}/passphrase"}, "remote"),
         borg_peer("none"),
         borg_peer("repokey-blake2"),
         Peer("restic, encrypted", ("restic", "version"), ("restic", "-q", "-r", "{repository}/r", "init"),

@@ -31,6 +31,9 @@ struct KeySource {
   // Refuse plain stores (Errc::wrong_key): who can write a store's directory can put a plain store
   // there, and would read what is stored in it.
   bool encrypted_only = false;
+  // With encrypted_only: accept what the secret of an encrypted remote is for: a plain store that has
+  // one, in the program's commands on remotes; and lazy clones of such a remote that it opens.
+  bool or_encrypted_remote = false;
   // Asks for a passphrase: writes it to `to`, and returns its length; 0: none. Called last.
   std::function<std::size_t(const std::string& question, char* to, std::size_t capacity)> prompt;
 };

@@ -15,12 +15,16 @@
 #include <string>
 #include <vector>
 
+#include <vellum/key.hpp>
+
 namespace vellum {
 
 // A remote of a store.
 struct RemoteInfo {
   std::string name, url;
   bool one_writer = false;  // only this store may push there
+  // Of a remote that is encrypted by objects (AddRemoteOptions::encrypt): which data key it has.
+  std::string key_fingerprint = {};
 };
 
 // Store::add_remote().
@@ -28,6 +32,12 @@ struct AddRemoteOptions {
   // Only this store will push there: needed where the probe finds that two creators of one object
   // can both succeed at the server. The remote must be new.
   bool one_writer = false;
+  // Encrypt all objects there, for a plain store. A new remote gets a data key of its own, and `key`
+  // is the secret of its first key slot, as StoreOptions::key is. An existing one, which another
+  // copy of the store has created, is opened with key_source(), and so is the remote in all later
+  // calls.
+  bool encrypt = false;
+  KeySource key = {};
 };
 
 // Store::push().

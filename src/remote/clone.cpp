@@ -22,18 +22,34 @@ void sync_remains(base::Fs& fs, const std::string& path) {
   fs.sync_directory(path);
 }
 
+// A remote that is encrypted by objects has plain clones: the secret is that of the remote.
+store::PlainStores plain_stores_of(const UnlockedRemote& remote) {
+  return remote.superblock.objects_key.has_value() ? store::PlainStores::all
+                                                   : store::PlainStores::if_wanted;
+}
+
+void require_plain_clone(const UnlockedRemote& remote) {
+  const KeySource source = key_source();
+  if (!remote.superblock.objects_key.has_value()) return;
+  if (!source.encrypted_only || source.or_encrypted_remote) return;
+  fail(Errc::wrong_key, "{}: its clones are plain stores, and encrypted ones are wanted",
+       remote.objects->url());
+}
+
 // The store of an interrupted clone, or a new one.
 std::shared_ptr<store::StoreDirectory> open_unfinished(base::Fs& fs, const std::string& path,
                                                        const UnlockedRemote& from,
                                                        std::shared_ptr<ObjectStore> objects) {
   const format::Superblock& superblock = from.superblock;
   if (!fs.exists(path + "/" + store::kSuperblockName)) {
-    if (!superblock.encrypted) return store::StoreDirectory::create_copy(fs, path, superblock);
+    if (!superblock.encrypted) {
+      return store::StoreDirectory::create_copy(fs, path, superblock, plain_stores_of(from));
+    }
     return store::StoreDirectory::create_encrypted_copy(fs, path, superblock, from.key_slots,
                                                         from.seal.keys);
   }
   sync_remains(*base::beneath(fs, path), path);
-  auto store = open_store(fs, path, {}, std::move(objects), from.seal.keys);
+  auto store = open_store(fs, path, {}, std::move(objects), from.seal.keys, plain_stores_of(from));
   if (store->superblock().store_id != superblock.store_id) {
     fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
   }
@@ -68,8 +84,9 @@ void note_key_slots(store::StoreDirectory& store) {
 CloneSource open_clone_source(base::Fs& fs, const std::string& url,
                               std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(fs, url);
-  UnlockedRemote remote = unlock_remote(*objects);
-  return {url, std::move(objects), std::move(remote)};
+  UnlockedRemote remote = unlock_remote(std::move(objects));
+  require_plain_clone(remote);
+  return {url, remote.objects, remote};
 }
 
 PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& given,
@@ -81,14 +98,15 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
   {
     auto store = open_unfinished(fs, unfinished, source.remote, source.objects);
     if (remote_names(*store).empty())
-      add_remote_file(*store, kDefaultRemoteName, source.url, false);
+      add_remote_file(*store, kDefaultRemoteName, source.url, false, key_entry_of(*source.objects));
     note_key_slots(*store);
     if (options.lazy && has_missing_pieces(fs, unfinished)) {
       require_pieces_at(*source.objects,
                         read_missing_pieces(fs, unfinished, store->file_seal()).list, unfinished);
     } else if (options.lazy) {
       write_missing_pieces(*store, {});
-      store = open_store(fs, unfinished, {}, source.objects, source.remote.seal.keys);
+      store = open_store(fs, unfinished, {}, source.objects, source.remote.seal.keys,
+                         plain_stores_of(source.remote));
     }
     Session session(*store, kDefaultRemoteName, source.objects);
     const bool brings_packs = !options.lazy && has_missing_pieces(fs, unfinished);

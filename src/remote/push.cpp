@@ -244,7 +244,7 @@ class Push {
 
   void require_superblock() const {
     if (options_.dry_run) return require_same_store(remote_.objects(), session_.store());
-    restore_superblock(remote_.objects(), session_.store());
+    session_.restore_superblock();
     session_.follow_key_slots(true);
   }
 

@@ -70,8 +70,9 @@ void send(Session& session, const std::set<std::string>& names, const ProgressFn
 RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string& url,
                                  const ProgressFn& progress, std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
-  Session session(store, know_remote(store, url), objects);
-  restore_superblock(*objects, store);
+  Session session(store, know_remote(store, url), objects, SlotsFrom::remote_or_store);
+  objects = session.opened();
+  session.restore_superblock();
   const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();
   remote.restore_newest_head();
@@ -80,7 +81,8 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   const Remote uncached(*objects, store.store_seal());
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
-  if (had_no_slots) report.found.push_back({kKeySlotsKey, "missing or damaged: put again", {}});
+  if (had_no_slots) report.found.push_back({kKeySlotsKey, "unusable: put again", {}});
+  report.warnings = session.warnings();
   // A piece that only a damaged list has is checked in the next round, when the list is repaired.
   for (int i = 0; i < kMaxRounds; ++i) {
     const std::set<std::string> names = names_to_send(store, report.left);

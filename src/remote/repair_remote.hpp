@@ -16,10 +16,12 @@ std::vector<std::string> versions_to_mend_with(const store::StoreDirectory& stor
 struct RemoteRepairReport {
   std::vector<RemoteDamage> found, left;
   std::uint64_t objects_uploaded = 0, bytes_uploaded = 0;
+  std::vector<std::string> warnings;  // what a person should know, a sentence each
 };
 
 // Reads every byte of the remote at `url`, removes damaged objects, and uploads those that a
-// version of the store needs again. `objects` replaces the engine of the URL unless it is null.
+// version of the store needs again. Key slots of a remote encrypted by objects that are lost, or do
+// not open, are replaced by the store's copy. `objects` replaces the engine of the URL unless it is null.
 // Errc::invalid_argument: the remote has the versions of another store.
 RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string& url,
                                  const ProgressFn& progress,

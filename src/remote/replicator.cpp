@@ -11,6 +11,7 @@
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
 #include "remote/session/open_engine.hpp"
+#include "remote/session/remote_keys.hpp"
 #include "remote/upkeep.hpp"
 #include "store/branch/changed_branch.hpp"
 #include "store/catalog/names.hpp"
@@ -43,6 +44,8 @@ Replicator::Replicator(store::StoreDirectory& store, const std::string& url,
   }
   remote_ = know_remote(store, url);
   if (objects_ == nullptr) objects_ = open_object_store(store.fs(), url);
+  objects_ = opened_objects(store, read_remote_file(store, remote_), std::move(objects_),
+                            SlotsFrom::remote);
 }
 
 ReplicateState Replicator::run(const ReplicateFn& on_state) {
@@ -133,15 +136,36 @@ std::string Replicator::push_once() {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    const bool has_listed = is_check_due() && check_remote(*session);
-    if (seen_objects_.is_known()) session->follow_key_slots(false);  // also without new versions
-    const bool has_snapshots = push_fresh(*session);
-    if (forgets_ && (has_listed || has_snapshots)) forget_old(*session);
-    checked_ = Clock::now();
+    try {
+      push_in(*session);
+    } catch (const Error&) {
+      keep_warnings(*session);
+      throw;
+    }
+    keep_warnings(*session);
   }
   const std::lock_guard lock(mutex_);
   behind_since_.reset();
   return refused_.empty() ? "" : refused_.begin()->second;
+}
+
+void Replicator::push_in(Session& session) {
+  session.follow_slots_there(unopened_slots_, is_check_due());
+  const bool has_listed = is_check_due() && check_remote(session);
+  if (seen_objects_.is_known()) session.follow_key_slots(false);  // also without new versions
+  const bool has_snapshots = push_fresh(session);
+  if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
+  checked_ = Clock::now();
+}
+
+void Replicator::keep_warnings(const Session& session) {
+  const std::lock_guard lock(mutex_);
+  warnings_.insert(warnings_.end(), session.warnings().begin(), session.warnings().end());
+}
+
+std::vector<std::string> Replicator::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
 }
 
 void Replicator::note_behind() {

@@ -43,6 +43,8 @@ class Replicator {
   // Pushes new versions once. False: a transient failure (state().failure).
   bool push_new();
   ReplicateState state() const;
+  // What a person should know, a sentence each, since the last call.
+  std::vector<std::string> take_warnings();
 
  private:
   struct NewVersions {
@@ -53,6 +55,8 @@ class Replicator {
   NewVersions find_new() const;
   std::unique_ptr<Session> open_session(std::string& busy);
   std::string push_once();
+  void push_in(Session& session);
+  void keep_warnings(const Session& session);
   bool push_in_background(const ReplicateFn& on_state);
   void note_behind();
   std::chrono::steady_clock::time_point next_check(std::chrono::steady_clock::time_point start);
@@ -79,12 +83,14 @@ class Replicator {
   std::chrono::steady_clock::time_point listed_{};  // when all of it was
   SeenObjects seen_objects_;
   FollowedBranches followed_;
-  std::set<std::string> lost_;  // names whose objects the remote may have lost
-  int failures_ = 0;            // in a row
+  std::set<std::string> lost_;             // names whose objects the remote may have lost
+  std::vector<std::byte> unopened_slots_;  // of Session::follow_slots_there()
+  int failures_ = 0;                       // in a row
   std::mt19937_64 random_{std::random_device{}()};
   mutable std::mutex mutex_;  // guards the members below
   std::optional<std::chrono::steady_clock::time_point> behind_since_;
   ReplicateState state_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace vellum::remote

@@ -156,9 +156,10 @@ void write_versions(Store& store, const SoughtStrings& strings, Machine& machine
   machine.look();
 }
 
-void read_everywhere(Store& store, const SoughtStrings& strings, Machine& machine) {
+void read_everywhere(Store& store, const SoughtStrings& strings, Machine& machine,
+                     const AddRemoteOptions& how) {
   const std::string url = "file://" + (machine / "remote");
-  store.add_remote("origin", url);
+  store.add_remote("origin", url, how);
   store.push("origin");
   RemoteOptions cached;
   cached.cache_directory = machine / "cache";
@@ -189,11 +190,12 @@ void move_to_tiers(Store& store, Machine& machine) {
 }
 
 std::set<std::string> found_in_all_places(const SoughtStrings& strings,
-                                          const std::string& directory, const StoreOptions& how) {
+                                          const std::string& directory, const StoreOptions& how,
+                                          const AddRemoteOptions& remote = {}) {
   Machine machine(strings, directory);
   Store store = Store::create(machine / "store", how);
   write_versions(store, strings, machine);
-  read_everywhere(store, strings, machine);
+  read_everywhere(store, strings, machine, remote);
   move_to_tiers(store, machine);
   return machine.found();
 }
@@ -214,6 +216,25 @@ TEST(Attacker, FindsNoneOfAMillionStrings) {
   EXPECT_THAT(found_in_all_places(strings, directory.path("encrypted"), encrypted),
               testing::IsEmpty());
   set_key_source(KeySource());
+}
+
+// The disk is trusted, the bucket is not, and neither is a cache on another disk.
+TEST(Attacker, FindsNothingAtTheEncryptedRemoteOfAPlainStore) {
+  const SoughtStrings strings;
+  const store::test::TempDirectory directory;
+  StoreOptions plain;
+  plain.pack_bytes = 4u << 20;
+  AddRemoteOptions encrypted;
+  encrypted.encrypt = true;
+  std::ofstream(directory.path("key")) << std::string(50, 'k');
+  encrypted.key.key_file = directory.path("key");
+  set_key_source(encrypted.key);
+  const auto found = found_in_all_places(strings, directory.path("m"), plain, encrypted);
+  set_key_source(KeySource());
+  EXPECT_THAT(found, testing::IsSupersetOf({"clone/packs", "store/packs", "store/snapshots"}));
+  for (const std::string& place : found) {
+    EXPECT_FALSE(place.starts_with("remote") || place.starts_with("cache")) << place;
+  }
 }
 
 }  // namespace

@@ -19,8 +19,13 @@ constexpr const char* kStore = "/s";
 constexpr const char* kRemote = "/r";
 const std::string kUrl = "file:///r";
 
-std::unique_ptr<ObjectStore> remote_of(base::Fs& fs) {
-  return std::make_unique<DirectoryEngine>(fs, kRemote);
+std::shared_ptr<ObjectStore> raw_remote_of(base::Fs& fs) {
+  return std::make_shared<DirectoryEngine>(fs, kRemote);
+}
+// Opened, if it is encrypted.
+std::shared_ptr<ObjectStore> remote_of(base::Fs& fs) {
+  auto objects = raw_remote_of(fs);
+  return are_objects_encrypted() ? unlock_remote(objects).objects : objects;
 }
 
 // Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not. Many small
@@ -32,7 +37,7 @@ struct Made {
 Made make_before_push(base::Fs& fs) {
   Made out;
   const auto store = create_store(fs, kStore, remote_options());
-  add_remote_file(*store, "origin", kUrl, false);
+  add_origin(*store, kUrl, raw_remote_of(fs));
   Line line(*store, "main", 11);
   line.begin();
   for (int i = 0; i < 20; ++i) {
@@ -299,7 +304,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesAResumableOne) {
 Contents make_with_sets(base::Fs& fs, const Ranges& used) {
   constexpr format::PageNumber kPages = 256;
   const auto store = create_store(fs, kStore, remote_options());
-  add_remote_file(*store, "origin", kUrl, false);
+  add_origin(*store, kUrl, raw_remote_of(fs));
   store->create_branch("main", kPages * format::kPageBytes, 0);
   Model model(kPages);
   std::mt19937_64 random{3};

@@ -26,7 +26,7 @@ class WithEncryption {
  protected:
   WithEncryption() { are_encrypted() = true; }
   ~WithEncryption() {
-    are_encrypted() = std::getenv("VELLUM_TEST_ENCRYPTED") != nullptr;
+    are_encrypted() = is_run_with_encrypted("stores");
     set_key_source(KeySource());
   }
 };
@@ -416,7 +416,7 @@ TEST_F(EncryptedRemoteTest, PlainAndEncryptedStoresAreNotMixed) {
   plain.encrypted = false;
   const auto twin = StoreDirectory::create_copy(fs(), dir.path("twin"), plain);
   twin->create_branch("other", 4096, 0);
-  EXPECT_ERRC(add_remote(*twin, "origin", url(), false), Errc::wrong_key);
+  EXPECT_ERRC(add_remote(*twin, "origin", url(), {}), Errc::wrong_key);
   add_remote_file(*twin, "origin", url(), false);
   EXPECT_ERRC(push_all(*twin), Errc::corrupted);
   EXPECT_ERRC(pull_names(*twin), Errc::corrupted);

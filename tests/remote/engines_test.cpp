@@ -32,6 +32,9 @@ TEST(DirectoryEngineTest, KeepsObjects) {
   EXPECT_ERRC(objects.get("a/b", 2), Errc::corrupted);
   EXPECT_EQ(objects.get_range("a/b", {1, 2}), bytes_of("ne"));
   EXPECT_ERRC(objects.get_range("a/b", {1, 3}), Errc::corrupted);
+  EXPECT_EQ(objects.get_start("a/b", 2), bytes_of("on"));
+  EXPECT_EQ(objects.get_start("a/b", 9), bytes_of("one"));
+  EXPECT_ERRC(objects.get_start("a/c", 9), Errc::not_found);
   objects.put("a/b", bytes_of("three"));
   objects.put("a/c-1", bytes_of(""));
   objects.put("b", bytes_of("4"));

@@ -12,14 +12,18 @@ namespace vellum::remote::test {
 // A wrapper of an object store whose calls may fail.
 class ObjectsInFront : public ObjectStore {
  public:
-  explicit ObjectsInFront(std::unique_ptr<ObjectStore> objects) : objects_(std::move(objects)) {}
+  explicit ObjectsInFront(std::shared_ptr<ObjectStore> objects) : objects_(std::move(objects)) {}
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return objects_->connections(); }
+  const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     return call([&] { return objects_->get(key, limit); });
   }
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     return call([&] { return objects_->get_range(key, range); });
+  }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    return call([&] { return objects_->get_start(key, most); });
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return call([&] { return objects_->put_if_absent(key, bytes); });
@@ -48,13 +52,13 @@ class ObjectsInFront : public ObjectStore {
     if (chosen == Fate::fails_after) throw Error(Errc::io, "the server is gone");
     return result;
   }
-  const std::unique_ptr<ObjectStore> objects_;
+  const std::shared_ptr<ObjectStore> objects_;
 };
 
 // Fails one call, before or after its work.
 class FailingObjects final : public ObjectsInFront {
  public:
-  FailingObjects(std::unique_ptr<ObjectStore> objects, std::uint64_t nth, bool after)
+  FailingObjects(std::shared_ptr<ObjectStore> objects, std::uint64_t nth, bool after)
       : ObjectsInFront(std::move(objects)), nth_(nth), after_(after) {}
 
  private:

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 // Runs a function once, before the n-th call.
 class ObjectsWithVisitor final : public ObjectsInFront {
  public:
-  ObjectsWithVisitor(std::unique_ptr<ObjectStore> objects, std::uint64_t nth,
+  ObjectsWithVisitor(std::shared_ptr<ObjectStore> objects, std::uint64_t nth,
                      std::function<void()> visit)
       : ObjectsInFront(std::move(objects)), nth_(nth), visit_(std::move(visit)) {}
   std::uint64_t calls() const { return calls_; }

@@ -79,7 +79,7 @@ class Interference {
 
 class InterferedObjects final : public ObjectStore {
  public:
-  InterferedObjects(std::unique_ptr<ObjectStore> objects, std::shared_ptr<Interference> with)
+  InterferedObjects(std::shared_ptr<ObjectStore> objects, std::shared_ptr<Interference> with)
       : objects_(std::move(objects)), with_(std::move(with)) {}
 
   const std::string& url() const noexcept override {
@@ -87,6 +87,7 @@ class InterferedObjects final : public ObjectStore {
     return objects_->url();
   }
   std::size_t connections() const noexcept override { return kConnections; }
+  const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     with_->begin(key);
     auto bytes = objects_->get(key, limit);
@@ -96,6 +97,12 @@ class InterferedObjects final : public ObjectStore {
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     with_->begin(kPartOf + key);
     auto bytes = objects_->get_range(key, range);
+    with_->end(kPartOf + key, bytes);
+    return bytes;
+  }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    with_->begin(kPartOf + key);
+    auto bytes = objects_->get_start(key, most);
     with_->end(kPartOf + key, bytes);
     return bytes;
   }
@@ -112,7 +119,7 @@ class InterferedObjects final : public ObjectStore {
   void remove(const std::string& key) override { objects_->remove(key); }
 
  private:
-  const std::unique_ptr<ObjectStore> objects_;
+  const std::shared_ptr<ObjectStore> objects_;
   const std::shared_ptr<Interference> with_;
 };
 

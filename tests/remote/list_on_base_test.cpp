@@ -227,7 +227,7 @@ class ListOnBaseTest : public LazyTest {
     return !there->list(list_key(list.content), 1).empty();
   }
 
-  std::unique_ptr<ObjectStore> there = objects();
+  std::shared_ptr<ObjectStore> there = objects();
   const Remote remote{*there, store->store_seal()};
 };
 

@@ -104,6 +104,17 @@ TEST(RemoteObjects, RoundTrips) {
   EXPECT_EQ(file, sample_file());
 }
 
+TEST(RemoteObjects, TheFileOfARemoteThatIsEncryptedByObjectsHasItsKey) {
+  RemoteFile sample = sample_file(), file;
+  sample.objects_key = {{std::byte{1}, std::byte{2}}, Bytes(300, std::byte{7})};
+  const auto bytes = encode_remote_file(sample, store_id());
+  ASSERT_EQ(decode_remote_file(bytes, store_id(), file), nullptr);
+  EXPECT_EQ(file, sample);
+  sample.objects_key->slots.assign(format::kMaxKeySlotsBytes, std::byte{7});
+  ASSERT_EQ(decode_remote_file(encode_remote_file(sample, store_id()), store_id(), file), nullptr);
+  EXPECT_EQ(file, sample);
+}
+
 // In an encrypted remote: all but the frame, and the start of a head, is authenticated.
 TEST(RemoteObjects, SealedOnesOpenWithTheirKeyAndOnlyAsTheyWere) {
   const base::StoreKeys keys(base::Secret::random(base::kKeyBytes)),

@@ -380,7 +380,7 @@ TEST_F(OperatorTest, AHoldStaysUntilItIsReleased) {
 // Calls a function once, when a head has been put.
 class StepAfterAHead final : public ObjectsInFront {
  public:
-  StepAfterAHead(std::unique_ptr<ObjectStore> objects, std::function<void()> step)
+  StepAfterAHead(std::shared_ptr<ObjectStore> objects, std::function<void()> step)
       : ObjectsInFront(std::move(objects)), step_(std::move(step)) {}
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     const bool is_new = ObjectsInFront::put_if_absent(key, bytes);
@@ -411,7 +411,7 @@ TEST_F(OperatorTest, ANameIsForgottenAlsoIfAGcDeletesTheHeadThatForgotIt) {
 // Each listing has one object more, which is gone when it is read.
 class ChangingObjects final : public ObjectsInFront {
  public:
-  ChangingObjects(std::unique_ptr<ObjectStore> objects, std::string prefix)
+  ChangingObjects(std::shared_ptr<ObjectStore> objects, std::string prefix)
       : ObjectsInFront(std::move(objects)), prefix_(std::move(prefix)) {}
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
     auto out = ObjectsInFront::list(prefix, most);

@@ -124,10 +124,19 @@ inline PullReport pull_names(StoreDirectory& store, std::vector<std::string> nam
   return pull(session, {std::move(names)}, nullptr);
 }
 
-// Whether the stores of these tests are encrypted, and so their remotes. VELLUM_TEST_ENCRYPTED makes
-// it so in a run of its own.
+// What is encrypted in a run of its own: VELLUM_TEST_ENCRYPTED is "stores", or "objects".
+inline bool is_run_with_encrypted(std::string_view what) {
+  const char* const wanted = std::getenv("VELLUM_TEST_ENCRYPTED");
+  return wanted != nullptr && what == wanted;
+}
+// Whether the stores of these tests are encrypted, and so their remotes.
 inline bool& are_encrypted() {
-  static bool encrypted = std::getenv("VELLUM_TEST_ENCRYPTED") != nullptr;
+  static bool encrypted = is_run_with_encrypted("stores");
+  return encrypted;
+}
+// Whether the remotes are, by objects, and the stores are not.
+inline bool& are_objects_encrypted() {
+  static bool encrypted = is_run_with_encrypted("objects");
   return encrypted;
 }
 
@@ -147,12 +156,36 @@ inline std::shared_ptr<StoreDirectory> create_store(base::Fs& fs, const std::str
   return StoreDirectory::create_encrypted(fs, path, options, test_key());
 }
 
+// The remote behind these objects, which has a key of its own if the test's remotes do; opened.
+inline std::shared_ptr<ObjectStore> opened_remote(StoreDirectory& store,
+                                                  std::shared_ptr<ObjectStore> objects) {
+  if (!are_objects_encrypted()) return objects;
+  set_key_source(test_key());
+  try {
+    return unlock_remote(objects).objects;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+  return create_objects_key(std::move(objects), store, test_key());
+}
+inline void add_origin(StoreDirectory& store, const std::string& url,
+                       std::shared_ptr<ObjectStore> objects) {
+  add_remote_file(store, "origin", url, false,
+                  key_entry_of(*opened_remote(store, std::move(objects))));
+}
+
 class RemoteTest : public testing::Test {
  protected:
-  RemoteTest() { add_remote_file(*store, "origin", url(), false); }
+  RemoteTest() { add_origin(*store, url(), raw_objects()); }
   std::string url() const { return "file://" + dir.path("r"); }
-  std::unique_ptr<ObjectStore> objects() const {
+  std::shared_ptr<ObjectStore> raw_objects() const {
     return open_object_store(base::posix_fs(), url());
+  }
+  // Opened, if they are encrypted.
+  std::shared_ptr<ObjectStore> objects() const {
+    if (!are_objects_encrypted()) return raw_objects();
+    return opened_objects(*store, read_remote_file(*store, "origin"), raw_objects(),
+                          SlotsFrom::store_first);
   }
 
   // `main` with snapshots s0, s1, ...

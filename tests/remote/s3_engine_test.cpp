@@ -38,6 +38,9 @@ TEST(S3EngineTest, KeepsObjects) {
   EXPECT_ERRC(objects->get("a/b", 2), Errc::corrupted);
   EXPECT_EQ(objects->get_range("a/b", {1, 2}), object_bytes("ne"));
   EXPECT_ERRC(objects->get_range("a/b", {1, 3}), Errc::corrupted);
+  EXPECT_EQ(objects->get_start("a/b", 2), object_bytes("on"));
+  EXPECT_EQ(objects->get_start("a/b", 9), object_bytes("one"));
+  EXPECT_ERRC(objects->get_start("a/c", 9), Errc::not_found);
   EXPECT_ERRC(objects->get_range("a/b", {7, 1}), Errc::corrupted);
   objects->put("a/b", object_bytes("three"));
   objects->put("b", object_bytes(""));

@@ -156,6 +156,7 @@ class ActorObjects final : public ObjectStore {
 
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return objects_->connections(); }
+  const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     auto bytes = fate_.request([&] { return objects_->get(key, limit); });
     fate_.damage(bytes);
@@ -163,6 +164,11 @@ class ActorObjects final : public ObjectStore {
   }
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
     auto bytes = fate_.request([&] { return objects_->get_range(key, range); });
+    fate_.damage(bytes);
+    return bytes;
+  }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    auto bytes = fate_.request([&] { return objects_->get_start(key, most); });
     fate_.damage(bytes);
     return bytes;
   }

@@ -163,7 +163,7 @@ TEST_F(PullBesideReaders, APackIsReplacedTwice) {
 // Calls a function before the first piece is read, when the pull has read the store's versions.
 class StepBeforeAPiece final : public test::ObjectsInFront {
  public:
-  StepBeforeAPiece(std::unique_ptr<ObjectStore> objects, std::function<void()> step)
+  StepBeforeAPiece(std::shared_ptr<ObjectStore> objects, std::function<void()> step)
       : ObjectsInFront(std::move(objects)), step_(std::move(step)) {}
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
     if (key.starts_with("pieces/")) std::call_once(once_, step_);

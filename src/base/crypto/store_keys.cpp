@@ -2,14 +2,13 @@
 #include "base/crypto/store_keys.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <sched.h>
 
 #include <cassert>
-#include <climits>
 #include <cstring>
 
 #include "base/bytes/sha256.hpp"
+#include "base/crypto/evp.hpp"
 #include "base/crypto/hkdf.hpp"
 #include "base/fail.hpp"
 #include "base/threads/handler_lock.hpp"
@@ -18,39 +17,14 @@ namespace vellum::base {
 namespace {
 
 constexpr const char* kKindInfo[] = {"vellum pack", "vellum journal", "vellum file"};
-constexpr std::size_t kBlockBytes = 16;
 constexpr std::byte kZeroKey[kKeyBytes] = {};
 
-// Fetched once: fetching takes locks and allocates.
-const EVP_CIPHER* fetched(const char* name) {
-  const EVP_CIPHER* const cipher = EVP_CIPHER_fetch(nullptr, name, nullptr);
-  if (cipher == nullptr) fail(Errc::unsupported, "OpenSSL offers no {}", name);
-  return cipher;
-}
-const EVP_CIPHER* gcm_cipher() {
-  static const EVP_CIPHER* const cipher = fetched("AES-256-GCM");
-  return cipher;
-}
 const EVP_CIPHER* ecb_cipher() {
-  static const EVP_CIPHER* const cipher = fetched("AES-256-ECB");
+  static const EVP_CIPHER* const cipher = fetch_cipher("AES-256-ECB");
   return cipher;
 }
 
-const unsigned char* raw(std::span<const std::byte> bytes) noexcept {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-unsigned char* raw(std::span<std::byte> bytes) noexcept {
-  return reinterpret_cast<unsigned char*>(bytes.data());
-}
-int length(std::span<const std::byte> bytes) noexcept {
-  assert(bytes.size() <= INT_MAX);
-  return static_cast<int>(bytes.size());
-}
-
-struct FreeContext {
-  void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
-};
-using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
+using Context = UniqueCipherContext;
 
 Context new_context(const EVP_CIPHER* cipher) {
   Context out(EVP_CIPHER_CTX_new());
@@ -70,17 +44,19 @@ void forget_key(EVP_CIPHER_CTX* context) noexcept {
 bool run(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
          std::span<std::byte> text) noexcept {
   int done = 0;
-  if (!clear.empty() && EVP_CipherUpdate(context, nullptr, &done, raw(clear), length(clear)) != 1) {
+  if (!clear.empty() &&
+      EVP_CipherUpdate(context, nullptr, &done, raw(clear), cipher_length(clear)) != 1) {
     return false;
   }
-  return text.empty() || EVP_CipherUpdate(context, raw(text), &done, raw(text), length(text)) == 1;
+  return text.empty() ||
+         EVP_CipherUpdate(context, raw(text), &done, raw(text), cipher_length(text)) == 1;
 }
 
 // REQUIRES: the nonce is in place, at the start of `seal`.
 bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
              std::span<const std::byte> clear, std::span<std::byte> text,
              std::span<std::byte> seal) noexcept {
-  unsigned char none[kBlockBytes];
+  unsigned char none[kCipherBlockBytes];
   int done = 0;
   const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 1) == 1 &&
                     run(context, clear, text) && EVP_CipherFinal_ex(context, none, &done) == 1 &&
@@ -93,7 +69,7 @@ bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
 bool decrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
              std::span<const std::byte> clear, std::span<std::byte> text,
              std::span<const std::byte> seal) noexcept {
-  unsigned char none[kBlockBytes];
+  unsigned char none[kCipherBlockBytes];
   unsigned char authenticator[kAuthenticatorBytes];
   std::memcpy(authenticator, seal.data() + kNonceBytes, sizeof authenticator);
   int done = 0;
@@ -121,7 +97,7 @@ struct StoreKeys::CipherContext {
     constexpr std::uint64_t kCounterAt = 56;
     std::uint64_t blocks[4] = {key.a, (key.b & ((1ULL << kCounterAt) - 1)) | 1ULL << kCounterAt,
                                key.a, (key.b & ((1ULL << kCounterAt) - 1)) | 2ULL << kCounterAt};
-    static_assert(sizeof blocks == kKeyBytes && kKeyBytes == 2 * kBlockBytes);
+    static_assert(sizeof blocks == kKeyBytes && kKeyBytes == 2 * kCipherBlockBytes);
     int done = 0;
     const bool good =
         EVP_CipherInit_ex(ecb.get(), nullptr, nullptr, raw(kind_key), nullptr, 1) == 1 &&

@@ -22,18 +22,6 @@ struct InitArguments {
   std::string recipient;
 };
 
-// The secret that opens the store later is that of its first key slot.
-KeySource first_key(const Context& context, const InitArguments& arguments) {
-  if (arguments.recipient.empty()) {
-    const bool given = !context.keys.passphrase_file.empty() || context.keys.passphrase_fd >= 0 ||
-                       !context.keys.key_file.empty() || !context.keys.command.empty();
-    return new_key(given ? context.keys : key_source_of_environment());
-  }
-  KeySource out;
-  out.recipient = arguments.recipient;
-  return out;
-}
-
 StoreOptions options_from(const Context& context, const InitArguments& arguments) {
   StoreOptions options;
   options.encoding = arguments.encoding.on(options.encoding);
@@ -41,7 +29,7 @@ StoreOptions options_from(const Context& context, const InitArguments& arguments
     options.pack_bytes = parse_size("--pack-size", *arguments.pack_size);
   }
   options.encrypt = arguments.encrypt;
-  if (arguments.encrypt) options.key = first_key(context, arguments);
+  if (arguments.encrypt) options.key = first_key(context.keys, arguments.recipient);
   if (!arguments.encrypt && !arguments.recipient.empty()) {
     fail(Errc::invalid_argument, "--recipient: only with --encrypt");
   }

@@ -170,11 +170,23 @@ KeySource new_key(KeySource given) {
   return given;
 }
 
+KeySource first_key(const KeySource& given, const std::string& recipient) {
+  if (!recipient.empty()) {
+    KeySource out;
+    out.recipient = recipient;
+    return out;
+  }
+  const bool makes_slot = !given.passphrase_file.empty() || given.passphrase_fd >= 0 ||
+                          !given.key_file.empty() || !given.command.empty();
+  return new_key(makes_slot ? given : key_source_of_environment());
+}
+
 void use_keys(const KeySource& given) {
   const KeySource environment = key_source_of_environment();
   KeySource source = is_given(given) ? given : environment;
   source.fingerprint = environment.fingerprint;
   source.encrypted_only = is_given(given) || environment.encrypted_only;
+  source.or_encrypted_remote = !environment.encrypted_only;
   source.prompt = ask;
   set_key_source(source);
 }

@@ -13,8 +13,11 @@ void add_key_options(CLI::App& app, KeySource& source);
 void add_new_key_options(CLI::App& command, KeySource& source);
 // The secret of a new slot: the given one, or a prompt for a new passphrase.
 KeySource new_key(KeySource given);
+// The secret of the first slot: that of the recipient, or the given one, or that of the
+// environment, or a prompt for a new passphrase.
+KeySource first_key(const KeySource& given, const std::string& recipient);
 // Openings use the given secrets or, without any, those of the environment; then a prompt, if there
-// is a terminal. With a given secret, every store has to be encrypted.
+// is a terminal. With a given secret, every store has to be encrypted, or have an encrypted remote.
 void use_keys(const KeySource& given);
 
 }  // namespace vellum::cli

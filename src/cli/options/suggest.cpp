@@ -21,7 +21,7 @@ constexpr std::size_t kMaxBytes = 255;  // of a misspelled word
 bool is_encrypted(const std::string& store) {
   if (!remote::is_remote_url(store)) return fs::exists(fs::path(store) / "vellum.keys");
   const auto objects = remote::open_object_store(base::posix_fs(), store);
-  return remote::read_superblock(*objects).encrypted;
+  return remote::read_superblock(*objects).has_keys();
 }
 
 // None of an encrypted store: opening it again may ask for its key again.

@@ -81,13 +81,14 @@ std::string hold_sentence(const Json& holds) {
 }
 
 int run_pull(Context& context, const PullArguments& arguments) {
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   remote::Session session(
       *store, arguments.remote,
       arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("pull", context.progress_wanted());
   const PullOptions options{arguments.names, arguments.packs, arguments.take_over,
                             arguments.dry_run};
+  const WarnAtEnd warns{session.warnings()};
   const auto report = remote::pull(session, options, meter.callback());
   Json object{
       {"store", store->path()}, {"remote", arguments.remote}, {"dry_run", arguments.dry_run}};

@@ -42,12 +42,13 @@ int run_push(Context& context, const PushArguments& arguments) {
   if (arguments.all == !arguments.names.empty()) {
     fail(Errc::invalid_argument, "give the versions to push, or --all");
   }
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   const PushOptions options{arguments.names, arguments.take_over, arguments.dry_run};
   remote::Session session(
       *store, arguments.remote,
       arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("push", context.progress_wanted());
+  const WarnAtEnd warns{session.warnings()};
   const PushReport report = remote::push(session, options, meter.callback());
   std::size_t pushed = 0;
   for (const PushedVersion& name : report.versions) pushed += name.was_there ? 0 : 1;

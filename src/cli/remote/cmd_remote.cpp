@@ -1,6 +1,9 @@
 // cli/remote/cmd_remote.cpp: vellum remote: the remotes of a store.
 #include <memory>
 
+#include "base/bytes/hex.hpp"
+#include "base/fail.hpp"
+#include "cli/options/key_arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/table.hpp"
@@ -15,23 +18,57 @@ namespace {
 struct RemoteArguments {
   std::string store, name, url;
   bool one_writer = false;
+  bool encrypt = false;
+  std::string recipient;
 };
 
 std::shared_ptr<store::StoreDirectory> open_core(const std::string& path) {
-  return remote::open_store(base::posix_fs(), path);
+  return remote::open_store_with_remotes(base::posix_fs(), path);
+}
+
+// A given secret is that of the new remote, so the store may be plain.
+std::shared_ptr<store::StoreDirectory> open_to_encrypt(const std::string& path) {
+  const KeySource source = key_source();
+  const bool accepts = source.or_encrypted_remote && source.fingerprint.empty();
+  return remote::open_store(base::posix_fs(), path, {}, nullptr, nullptr,
+                            accepts ? store::PlainStores::all : store::PlainStores::if_wanted);
+}
+
+AddRemoteOptions add_options(const Context& context, const RemoteArguments& arguments) {
+  if (!arguments.encrypt && !arguments.recipient.empty()) {
+    fail(Errc::invalid_argument, "--recipient: only with --encrypt");
+  }
+  AddRemoteOptions out;
+  out.one_writer = arguments.one_writer;
+  out.encrypt = arguments.encrypt;
+  if (out.encrypt) out.key = first_key(context.keys, arguments.recipient);
+  return out;
+}
+
+std::string fingerprint_of(const remote::RemoteFile& file) {
+  return file.objects_key.has_value() ? base::hex(file.objects_key->fingerprint) : "";
 }
 
 int run_add(Context& context, const RemoteArguments& arguments) {
-  const auto store = open_core(arguments.store);
-  const bool one_creator_wins =
-      remote::add_remote(*store, arguments.name, arguments.url, arguments.one_writer);
-  context.report(Json{{"store", store->path()},
-                      {"name", arguments.name},
-                      {"url", arguments.url},
-                      {"one_writer", arguments.one_writer},
-                      {"one_creator_wins", one_creator_wins}},
-                 fmt::format("added remote '{}', {}{}", arguments.name, arguments.url,
-                             arguments.one_writer ? ", with one writer" : ""));
+  const AddRemoteOptions options = add_options(context, arguments);
+  const auto store =
+      options.encrypt ? open_to_encrypt(arguments.store) : open_core(arguments.store);
+  const bool one_creator_wins = remote::add_remote(*store, arguments.name, arguments.url, options);
+  Json object{{"store", store->path()},
+              {"name", arguments.name},
+              {"url", arguments.url},
+              {"one_writer", arguments.one_writer},
+              {"one_creator_wins", one_creator_wins},
+              {"encrypted", options.encrypt}};
+  std::string text =
+      fmt::format("added {}remote '{}', {}{}", options.encrypt ? "encrypted " : "", arguments.name,
+                  arguments.url, arguments.one_writer ? ", with one writer" : "");
+  if (options.encrypt) {
+    const auto fingerprint = fingerprint_of(remote::read_remote_file(*store, arguments.name));
+    object["fingerprint"] = fingerprint;
+    text += fmt::format("; the fingerprint of its key is {}", fingerprint);
+  }
+  context.report(object, text);
   return kExitOk;
 }
 
@@ -40,11 +77,18 @@ int run_list(Context& context, const RemoteArguments& arguments) {
   Json list = Json::array();
   Table table({{"remote", Table::Align::left},
                {"writers", Table::Align::left},
+               {"encrypted", Table::Align::left},
                {"URL", Table::Align::left}});
   for (const std::string& name : remote::remote_names(*store)) {
     const remote::RemoteFile file = remote::read_remote_file(*store, name);
-    list.push_back(Json{{"name", name}, {"url", file.url}, {"one_writer", file.one_writer}});
-    table.add({printable(name), file.one_writer ? "one" : "any", printable(file.url)});
+    const bool is_encrypted = store->is_encrypted() || file.objects_key.has_value();
+    list.push_back(Json{{"name", name},
+                        {"url", file.url},
+                        {"one_writer", file.one_writer},
+                        {"encrypted", is_encrypted},
+                        {"fingerprint", fingerprint_of(file)}});
+    table.add({printable(name), file.one_writer ? "one" : "any", is_encrypted ? "yes" : "no",
+               printable(file.url)});
   }
   if (context.json) {
     context.out.print_json(Json{{"store", store->path()}, {"remotes", std::move(list)}});
@@ -85,6 +129,13 @@ void add_remote(CLI::App& app, Context& context) {
       ->required();
   command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
   command->add_flag("--one-writer", arguments->one_writer, "Let only this store push there");
+  command->add_flag("--encrypt", arguments->encrypt,
+                    "Encrypt the remote of a plain store; its first secret is one of the global "
+                    "options, the environment, --recipient, or a new passphrase from the terminal");
+  command
+      ->add_option("--recipient", arguments->recipient,
+                   "The first secret: that of a recipient of age")
+      ->type_name("RECIPIENT");
   add_command(remote, context, "list", "List the remotes", arguments->store,
               [&context, arguments] { return run_list(context, *arguments); });
   command = add_command(remote, context, "set-url", "Change the URL of a remote", arguments->store,

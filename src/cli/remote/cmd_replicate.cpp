@@ -58,7 +58,7 @@ remote::RetentionFn retention_of(const RetentionPolicy& policy) {
 }
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
-  const auto store = remote::open_store(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), arguments.store);
   ReplicationReports reports(context, store->path(), arguments.url, arguments.metrics);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
   remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over},
@@ -67,8 +67,10 @@ int run_replicate(Context& context, const ReplicateArguments& arguments) {
   base::EndRequest end;  // until here, the signal itself ends the probe
   const ReplicateState state = replicator.run([&](const ReplicateState& now) {
     reports.tell(now);
+    warn(replicator.take_warnings());
     return !end.has_come();
   });
+  warn(replicator.take_warnings());
   reports.tell_end(state);
   if (!state.failure.empty()) {
     fail(Errc::io, "the remote does not have all commits: {}", state.failure);

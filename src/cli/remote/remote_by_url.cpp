@@ -30,9 +30,8 @@ VersionInfo info_of_name(const remote::RemoteVersion& name) {
 }  // namespace
 
 RemoteByUrl::RemoteByUrl(const std::string& url)
-    : objects_(remote::open_object_store(base::posix_fs(), url)),
-      unlocked_(remote::unlock_remote(*objects_)),
-      remote_(std::make_unique<remote::Remote>(*objects_, unlocked_.seal)) {}
+    : unlocked_(remote::unlock_remote(remote::open_object_store(base::posix_fs(), url))),
+      remote_(std::make_unique<remote::Remote>(*unlocked_.objects, unlocked_.seal)) {}
 
 std::vector<VersionInfo> versions_of(const remote::Head& head) {
   std::vector<VersionInfo> out;

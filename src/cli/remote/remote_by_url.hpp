@@ -19,7 +19,6 @@ class RemoteByUrl {
   const format::Superblock& superblock() const noexcept { return unlocked_.superblock; }
 
  private:
-  std::unique_ptr<remote::ObjectStore> objects_;
   remote::UnlockedRemote unlocked_;
   std::unique_ptr<remote::Remote> remote_;
 };

@@ -33,7 +33,7 @@ using Mendable = std::optional<std::vector<std::vector<std::string>>>;
 std::shared_ptr<store::StoreDirectory> open_to_mend_with(const RemoteByUrl& place,
                                                          const std::string& from) {
   if (from.empty()) return nullptr;
-  auto store = remote::open_store(base::posix_fs(), from, {}, nullptr, place.remote().seal().keys);
+  auto store = remote::open_store_with_remotes(base::posix_fs(), from, place.remote().seal().keys);
   if (store->superblock().store_id != place.superblock().store_id) {
     fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
          place.remote().objects().url(), store->path());
@@ -170,9 +170,10 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
 }
 
 int repair_remote(Context& context, const std::string& url, const std::string& from) {
-  const auto store = remote::open_store(base::posix_fs(), from);
+  const auto store = remote::open_store_with_remotes(base::posix_fs(), from);
   ProgressMeter meter("repair", context.progress_wanted());
   const auto report = remote::repair_remote(*store, url, meter.callback());
+  warn(report.warnings);
   Json left = Json::array();
   for (const remote::RemoteDamage& damage : report.left) left.push_back(damage_json(damage));
   const std::string sentence =

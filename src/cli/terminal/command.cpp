@@ -33,6 +33,10 @@ void Context::explain(const std::string& sentence) const {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) print_error("warning: " + warning);
+}
+
 CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
                       const std::string& description, std::string& store,
                       std::function<int()> run) {

@@ -43,6 +43,15 @@ struct Context {
   void explain(const std::string& sentence) const;
 };
 
+// Prints each on standard error, also with --json or --quiet: what a person should know about a
+// command that succeeds.
+void warn(const std::vector<std::string>& warnings);
+// The same, at the end of its life: also before an error.
+struct WarnAtEnd {
+  const std::vector<std::string>& warnings;
+  ~WarnAtEnd() { warn(warnings); }
+};
+
 // A command of the program, or a subcommand of `app`; null: no command of this name.
 const CLI::App* find_command(const CLI::App& app, const std::string& word);
 std::vector<std::string> command_names(const CLI::App& app);

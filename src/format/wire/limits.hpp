@@ -16,6 +16,9 @@ constexpr std::uint64_t pages_in(std::uint64_t region_bytes) noexcept {
 // The number in the files of a plain store, and in those of an encrypted one: format 1.1.
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::uint32_t kSealedFormatVersion = 1u << 16 | 1;
+// 1.2: of the superblock and the objects of an encrypted remote of a plain store. No file of a store
+// has it.
+inline constexpr std::uint32_t kObjectsFormatVersion = 2u << 16 | 1;
 constexpr std::uint32_t format_version(bool sealed) noexcept {
   return sealed ? kSealedFormatVersion : kFormatVersion;
 }

@@ -24,6 +24,7 @@ constexpr std::uint32_t format_number(std::uint32_t major, std::uint32_t minor) 
 }
 static_assert(kFormatVersion == format_number(1, 0));
 static_assert(kSealedFormatVersion == format_number(1, 1));
+static_assert(kObjectsFormatVersion == format_number(1, 2));
 inline constexpr std::uint32_t kNewestFormatVersion = kSealedFormatVersion;
 
 constexpr bool number_is_newer(std::uint32_t number) noexcept {

@@ -1,6 +1,7 @@
 // The remotes in the C++ interface of a store (vellum/store.hpp), over src/remote.
 #include <vellum/store.hpp>
 
+#include "base/bytes/hex.hpp"
 #include "region/api/store_impl.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
@@ -14,14 +15,15 @@ std::vector<RemoteInfo> Store::remotes() const {
   std::vector<RemoteInfo> out;
   for (const std::string& name : remote::remote_names(*impl_->core)) {
     const remote::RemoteFile file = remote::read_remote_file(*impl_->core, name);
-    out.push_back({name, file.url, file.one_writer});
+    out.push_back({name, file.url, file.one_writer,
+                   file.objects_key.has_value() ? base::hex(file.objects_key->fingerprint) : ""});
   }
   return out;
 }
 
 bool Store::add_remote(const std::string& name, const std::string& url,
                        const AddRemoteOptions& options) {
-  return remote::add_remote(*impl_->core, name, url, options.one_writer);
+  return remote::add_remote(*impl_->core, name, url, options);
 }
 
 void Store::remove_remote(const std::string& name) { remote::remove_remote(*impl_->core, name); }

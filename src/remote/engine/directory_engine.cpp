@@ -43,6 +43,14 @@ std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, Object
   return bytes;
 }
 
+std::vector<std::byte> DirectoryEngine::get_start(const std::string& key,
+                                                  std::uint64_t most_bytes) {
+  const auto file = fs_.open(path_of(key), base::OpenMode::read_only);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(file->size_bytes(), most_bytes)));
+  file->pread(bytes, 0);
+  return bytes;
+}
+
 std::string DirectoryEngine::make_directories(const std::string& key) {
   std::string directory = path_;
   make_directory(directory);

@@ -2,7 +2,7 @@
 //
 // An object has a key and immutable or replaceable bytes. All traffic with a remote uses this
 // interface, so a test can count, delay, fail or damage each call. It has two implementations: a
-// directory and S3.
+// directory and S3. In front of them, others limit transfers, or encrypt.
 //
 // Errors: every call throws vellum::Error, which names the object by URL and key:
 //   not_found    no such object
@@ -19,10 +19,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 #include <vellum/error.hpp>
+
+#include "base/crypto/object_keys.hpp"
 
 namespace vellum::remote {
 
@@ -41,6 +44,12 @@ struct ObjectRange {
   std::uint64_t offset_bytes = 0, length_bytes = 0;
 };
 
+// The key of a remote whose objects are encrypted as wholes (remote/seal/sealed_objects.hpp).
+struct ObjectsKey {
+  std::shared_ptr<const base::ObjectKeys> keys;
+  std::vector<std::byte> slots;  // the key slots that opened it, as an object
+};
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -52,11 +61,15 @@ class ObjectStore {
   virtual const std::string& url() const noexcept = 0;
   // The number of calls that it serves concurrently; at least 1.
   virtual std::size_t connections() const noexcept = 0;
+  // The key with which it seals and opens its objects; null: it stores them as they are.
+  virtual const ObjectsKey* objects_key() const noexcept { return nullptr; }
 
   // The whole object. Errc::corrupted when it has more than `limit_bytes`.
   virtual std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) = 0;
   // Exactly this range of the object. Errc::corrupted when the object is shorter.
   virtual std::vector<std::byte> get_range(const std::string& key, ObjectRange range) = 0;
+  // The first bytes of the object, at most so many: all of a shorter one.
+  virtual std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) = 0;
   // Creates the object unless the key exists. False: it exists, with the same content or another.
   // Durable on return. Of several concurrent creators exactly one gets true, provided that the
   // server implements conditional writes correctly (remote/engine/probe.hpp).

@@ -203,7 +203,7 @@ bool Fetcher::open_copy(RemotePiece& piece) {
     return false;
   }
   deliver(piece, std::move(file), std::make_unique<PieceIndex>(records, name.index_bytes),
-          must_be_proven, false);
+          must_be_proven, cache_.opens_in_memory());
   return true;
 }
 

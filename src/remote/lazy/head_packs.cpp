@@ -22,7 +22,10 @@ std::string in_cache(const LazyOptions& options, const char* directory) {
 HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
                      const format::StoreSeal& seal, Head head, RemoteFiles& names,
                      const LazyOptions& options)
-    : LazyPacks(fs, objects, seal, options, in_cache(options, "/lists"), in_cache(options, "/tmp")),
+    : LazyPacks(fs, objects, seal, options,
+                // Opened objects would be plain there.
+                objects->objects_key() != nullptr ? "" : in_cache(options, "/lists"),
+                in_cache(options, "/tmp")),
       fs_(fs),
       locks_(in_cache(options, "/openings")),
       head_(std::move(head)),

@@ -89,7 +89,8 @@ struct LazyPacks::RemoteAccess {
         lists(fs, lists_directory, tmp_directory),
         lists_remote(*objects, seal, lists_directory.empty() ? nullptr : &lists),
         remote(*objects, seal),
-        cache(fs, options.cache_directory, options.cache_bytes),
+        cache(fs, options.cache_directory, options.cache_bytes,
+              objects->objects_key() != nullptr ? objects->objects_key()->keys : nullptr),
         nowhere(objects->url(), {}),
         fetcher(remote, cache, options.timeout) {}
 };

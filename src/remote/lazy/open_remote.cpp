@@ -63,15 +63,35 @@ struct NewestHead {
   Remote::Lists lists;  // some of its versions'
 };
 
+// Errc::wrong_key: the store is plain, and key_source() wants another. Who can write the directory
+// of an encrypted store can put a plain one there: no secret opens such a lazy clone, and a command
+// on a remote opens the remote with the secret before it writes anything.
+void require_wanted(const store::StoreDirectory& store, store::PlainStores plain) {
+  if (store.is_encrypted() || plain == store::PlainStores::all) return;
+  const KeySource source = key_source();
+  bool has_remote = source.encrypted_only && source.or_encrypted_remote;
+  if (has_remote && plain == store::PlainStores::if_wanted) {
+    has_remote = has_missing_pieces(store.fs(), store.path()) &&
+                 read_remote_file(store, kDefaultRemoteName).objects_key.has_value();
+  } else if (has_remote) {
+    has_remote = has_encrypted_remote(store);
+  }
+  store::require_may_be_plain(store.path(), has_remote);
+}
+
 std::shared_ptr<store::StoreDirectory> open_at(base::Fs& fs, const std::string& url,
                                                const UnlockedRemote& unlocked, NewestHead newest,
                                                const LazyOptions& options,
                                                std::shared_ptr<ObjectStore> objects) {
   auto out = std::make_shared<OpenRemote>(fs, url, unlocked, newest.head);
+  // Who has opened encrypted objects does not ask whether the store in them is plain.
+  const auto plain =
+      objects->objects_key() != nullptr ? store::PlainStores::all : store::PlainStores::if_wanted;
   auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), unlocked.seal,
                                            std::move(newest.head), out->names, options);
   packs->give_lists(std::move(newest.lists));
-  out->core = store::StoreDirectory::open(out->names, url, std::move(packs), unlocked.seal.keys);
+  out->core =
+      store::StoreDirectory::open(out->names, url, std::move(packs), unlocked.seal.keys, plain);
   return {out, out->core.get()};
 }
 
@@ -85,14 +105,17 @@ std::shared_ptr<store::StoreDirectory> open_remote(base::Fs& fs, const std::stri
   if (objects == nullptr) objects = open_object_store(fs, url, resolved.timeout);
   Opening opening =
       read_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
-  format::Superblock superblock;
-  if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
+  RemoteSuperblock superblock;
+  if (decode_remote_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
     superblock = read_superblock(*objects);  // once more: it may have been damaged in transit
   }
-  const UnlockedRemote unlocked = unlock_remote(*objects, superblock);
-  Head head = Remote(*objects, unlocked.seal).newest_head(opening.listed, opening.head).head;
+  const UnlockedRemote unlocked = unlock_remote(std::move(objects), superblock);
+  // Without the key, nothing of it could be read.
+  if (superblock.objects_key.has_value()) opening = read_opening(fs, *unlocked.objects, "");
+  Head head =
+      Remote(*unlocked.objects, unlocked.seal).newest_head(opening.listed, opening.head).head;
   return open_at(fs, url, unlocked, {std::move(head), std::move(opening.lists)}, resolved,
-                 std::move(objects));
+                 unlocked.objects);
 }
 
 std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Superblock& superblock,
@@ -100,25 +123,37 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects) {
   const std::string url = objects->url();
-  const UnlockedRemote unlocked{superblock, {}, {superblock.store_id, std::move(keys)}};
+  const UnlockedRemote unlocked{
+      {superblock, std::nullopt}, {}, {superblock.store_id, std::move(keys)}, objects};
   return open_at(fs, url, unlocked, {std::move(head), {}}, resolve(options), std::move(objects));
 }
 
 std::shared_ptr<store::StoreDirectory> open_store(base::Fs& fs, const std::string& given,
                                                   const RemoteOptions& options,
                                                   std::shared_ptr<ObjectStore> objects,
-                                                  std::shared_ptr<const base::StoreKeys> keys) {
+                                                  std::shared_ptr<const base::StoreKeys> keys,
+                                                  store::PlainStores plain) {
   const std::string path = base::without_end_slashes(given);
-  auto core = store::StoreDirectory::open(fs, path, nullptr, std::move(keys));
+  auto core =
+      store::StoreDirectory::open(fs, path, nullptr, std::move(keys), store::PlainStores::all);
+  require_wanted(*core, plain);
   if (!has_missing_pieces(core->fs(), path)) return core;
   const LazyOptions resolved = resolve(options);
-  if (objects == nullptr) {
-    objects = open_object_store_later(fs, read_remote_file(*core, kDefaultRemoteName).url,
-                                      resolved.timeout);
+  if (objects == nullptr || objects->objects_key() == nullptr) {
+    const RemoteFile file = read_remote_file(*core, kDefaultRemoteName);
+    if (objects == nullptr) objects = open_object_store_later(fs, file.url, resolved.timeout);
+    objects = opened_objects(*core, file, std::move(objects), SlotsFrom::store_first);
   }
   const format::StoreSeal seal = core->store_seal();
   auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects), seal, resolved);
-  return store::StoreDirectory::open(fs, path, std::move(packs), seal.keys);
+  return store::StoreDirectory::open(fs, path, std::move(packs), seal.keys,
+                                     store::PlainStores::all);
+}
+
+std::shared_ptr<store::StoreDirectory> open_store_with_remotes(
+    base::Fs& fs, const std::string& path, std::shared_ptr<const base::StoreKeys> keys) {
+  return open_store(fs, path, {}, nullptr, std::move(keys),
+                    store::PlainStores::with_encrypted_remote);
 }
 
 }  // namespace vellum::remote

@@ -26,11 +26,18 @@ std::shared_ptr<store::StoreDirectory> open_head(base::Fs& fs, const format::Sup
                                                  Head head, const RemoteOptions& options,
                                                  std::shared_ptr<ObjectStore> objects);
 
+// The store in a directory, for a command on its remotes: PlainStores::with_encrypted_remote.
+// Otherwise like open_store().
+std::shared_ptr<store::StoreDirectory> open_store_with_remotes(
+    base::Fs& fs, const std::string& path, std::shared_ptr<const base::StoreKeys> keys = nullptr);
+
 // The store in a directory. The records of a lazy clone are fetched when they are read; opening it
-// makes no request. Otherwise like StoreDirectory::open(), and `options` are ignored.
+// makes no request, but needs the key of a remote that is encrypted by objects. Otherwise like
+// StoreDirectory::open(), and `options` are ignored.
 std::shared_ptr<store::StoreDirectory> open_store(
     base::Fs& fs, const std::string& path, const RemoteOptions& options = {},
     std::shared_ptr<ObjectStore> objects = nullptr,
-    std::shared_ptr<const base::StoreKeys> keys = nullptr);
+    std::shared_ptr<const base::StoreKeys> keys = nullptr,
+    store::PlainStores plain = store::PlainStores::if_wanted);
 
 }  // namespace vellum::remote

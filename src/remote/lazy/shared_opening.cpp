@@ -117,6 +117,11 @@ Shared ask_all_to_share(ObjectStore& objects) {
   out.listed_ns = out.read_ns = clock_ns();
   out.opening = ask_all(objects);
   if (!out.opening.listed.has_value() || has_listed_head(out.opening)) return out;
+  RemoteSuperblock superblock;
+  const bool is_encrypted = decode_remote_superblock(out.opening.superblock, superblock) ==
+                                format::SuperblockStatus::ok &&
+                            superblock.objects_key.has_value();
+  if (is_encrypted) return out;  // its heads are not shared
   const ListedHead& listed = *out.opening.listed;
   base::try_to([&] { out.opening.head = objects.get(head_key(listed.number), listed.size_bytes); });
   return out;

@@ -1,6 +1,7 @@
 #include "remote/objects/remote_file.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "format/wire/superblock.hpp"
@@ -17,6 +18,7 @@ constexpr format::WholeFileKind kOldRemoteFile{
     "VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file", "too large for a remote's file"};
 constexpr std::uint64_t kOneWriterFlag = 1;
 constexpr std::uint64_t kPullingFlag = 2;  // each branch has the head of an unfinished pull
+constexpr std::uint64_t kObjectsKeyFlag = 4;
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
@@ -28,7 +30,8 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   w.bytes(file.writer);
   const bool is_pulling = std::ranges::any_of(
       file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
-  w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0));
+  w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0) |
+           (file.objects_key.has_value() ? kObjectsKeyFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -48,6 +51,12 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   w.u64(file.head_number);
   w.bytes(file.head_hash);
   if (seal.keys != nullptr) w.bytes(file.key_slots_hash);
+  if (file.objects_key.has_value()) {
+    assert(file.objects_key->slots.size() <= format::kMaxKeySlotsBytes);
+    w.bytes(file.objects_key->fingerprint);
+    w.varint(file.objects_key->slots.size());
+    w.bytes(file.objects_key->slots);
+  }
   return encode_whole_file(kRemoteFile, body, seal);
 }
 
@@ -66,8 +75,8 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
   out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  if (!in.ok() || flags > (is_old ? kOneWriterFlag : kOneWriterFlag | kPullingFlag) ||
-      count > in.left() / kMinBranchBytes)
+  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag;
+  if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) || count > in.left() / kMinBranchBytes)
     return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
   for (SeenBranch& branch : out.branches) {
@@ -90,6 +99,14 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
     out.head_number = in.u64();
     read_bytes(in, out.head_hash);
     if (seal.keys != nullptr) read_bytes(in, out.key_slots_hash);
+    if ((flags & kObjectsKeyFlag) != 0) {
+      ObjectsKeyEntry& key = out.objects_key.emplace();
+      read_bytes(in, key.fingerprint);
+      const std::uint64_t bytes = in.varint();
+      if (!in.ok() || bytes > format::kMaxKeySlotsBytes) return "malformed";
+      const auto slots = in.bytes(static_cast<std::size_t>(bytes));
+      key.slots.assign(slots.begin(), slots.end());
+    }
   }
   return in.done() ? nullptr : "malformed";
 }

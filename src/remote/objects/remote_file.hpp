@@ -2,10 +2,13 @@
 // there.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "format/key_slots.hpp"
 #include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 #include "remote/objects/head.hpp"
@@ -32,6 +35,14 @@ struct SeenBranch {
   bool operator==(const SeenBranch&) const = default;
 };
 
+// Of a remote that is encrypted by objects.
+struct ObjectsKeyEntry {
+  std::array<std::byte, 16> fingerprint{};  // of its data key
+  // A copy of its key slots, as an object: it opens the remote where that has lost its own.
+  std::vector<std::byte> slots;
+  bool operator==(const ObjectsKeyEntry&) const = default;
+};
+
 struct RemoteFile {
   std::string url;
   WriteId writer{};         // random: the id of this store at the remote
@@ -43,6 +54,7 @@ struct RemoteFile {
   // Of an encrypted store: of the key slots that it has last put there, or got from there; zeros: it
   // has put none.
   base::Sha256 key_slots_hash{};
+  std::optional<ObjectsKeyEntry> objects_key;  // only in a plain store
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

@@ -131,18 +131,29 @@ class S3Engine final : public ObjectStore {
     require_good_key(key);
     if (range.length_bytes == 0) return {};
     const std::uint64_t last = range.offset_bytes + range.length_bytes - 1;
-    S3Reply reply = perform({"GET",
-                             key,
-                             {},
-                             {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
-                             {},
-                             std::max(range.length_bytes, kMaxReplyBytes)});
+    S3Reply reply = perform_range(key, range);
     if (reply.response.status == 416 ||
         (reply.response.status == 206 && reply.response.body.size() != range.length_bytes)) {
       fail(Errc::corrupted, "{}: does not have the bytes {} to {} that are expected", name(key),
            range.offset_bytes, last);
     }
     require_status(reply, key, {206});
+    return std::move(reply.response.body);
+  }
+
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
+    require_good_key(key);
+    if (most_bytes == 0) return {};
+    S3Reply reply = perform_range(key, {0, most_bytes});
+    if (reply.response.status == 416) return {};  // an empty object has no range
+    const bool fits = reply.response.body.size() <= most_bytes;
+    if (reply.response.status == 206 && !fits) {
+      fail(Errc::corrupted, "{}: more than the {} bytes that were asked for", name(key),
+           most_bytes);
+    }
+    // A server may send a shorter object as a whole.
+    const bool is_whole = reply.response.status == 200 && fits && !reply.response.too_large;
+    if (!is_whole) require_status(reply, key, {206});
     return std::move(reply.response.body);
   }
 
@@ -209,6 +220,17 @@ class S3Engine final : public ObjectStore {
   }
   std::string in_bucket(const std::string& key) const {
     return options_.prefix.empty() ? key : options_.prefix + "/" + key;
+  }
+
+  S3Reply perform_range(const std::string& key, const ObjectRange& range) {
+    assert(range.length_bytes > 0);
+    const std::uint64_t last = range.offset_bytes + range.length_bytes - 1;
+    return perform({"GET",
+                    key,
+                    {},
+                    {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
+                    {},
+                    std::max(range.length_bytes, kMaxReplyBytes)});
   }
 
   // Whether the object has this content, so that one of our own attempts has created it.

@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/engine/url.hpp"
@@ -36,32 +37,29 @@ void require_url(const std::string& url) {
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
 }
 
-namespace {
-
-void require_same_store(const format::Superblock& there, const ObjectStore& objects,
-                        const store::StoreDirectory& store) {
-  if (there.store_id != store.superblock().store_id) {
-    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-         objects.url(), store.path());
-  }
-  if (there.encrypted && !store.is_encrypted()) {
-    fail(Errc::wrong_key, "{}: the remote is encrypted, and {} is not", objects.url(),
-         store.path());
-  }
-  if (!there.encrypted && store.is_encrypted()) {
-    fail(Errc::wrong_key, "{}: the remote is not encrypted, and {} is", objects.url(),
-         store.path());
-  }
-}
-
-}  // namespace
-
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
   try {
-    require_same_store(read_superblock(objects), objects, store);
+    require_same_superblock(read_superblock(objects), superblock_there(objects, store),
+                            objects.url());
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
+}
+
+std::optional<ObjectsKeyEntry> key_entry_of(const ObjectStore& objects) {
+  const ObjectsKey* const key = objects.objects_key();
+  if (key == nullptr) return std::nullopt;
+  return ObjectsKeyEntry{store::key_fingerprint_bytes(key->keys->data_key()), key->slots};
+}
+
+bool has_encrypted_remote(const store::StoreDirectory& store) {
+  bool out = false;
+  base::try_to([&] {
+    for (const std::string& name : remote_names(store)) {
+      out = out || read_remote_file(store, name).objects_key.has_value();
+    }
+  });
+  return out;
 }
 
 std::string remotes_directory(const store::StoreDirectory& store) {
@@ -145,13 +143,14 @@ WriteId writer_of(store::StoreDirectory& store) {
 }  // namespace
 
 void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                     bool one_writer) {
+                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key) {
   require_remote_name(name);
   require_url(url);
   RemoteFile file;
   file.url = url;
   file.writer = writer_of(store);
   file.one_writer = one_writer;
+  file.objects_key = std::move(objects_key);
   try {
     write_remote_file(store, name, file, false);
   } catch (const Error& e) {
@@ -160,18 +159,81 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
   }
 }
 
+namespace {
+
+// A plain remote that has lost its superblock gets that again from its store. And what an encrypted
+// one cannot open would stay there, in clear, for ever: its gc sees only its own objects.
+void require_empty(ObjectStore& objects) {
+  for (const char* const prefix :
+       {kHeadPrefix, kPiecePrefix, kListPrefix, kNamesPrefix, kHoldPrefix, kNewestKey}) {
+    const auto found = objects.list(prefix, 1);
+    if (found.empty()) continue;
+    fail(
+        Errc::wrong_key,
+        "{}: there are objects of a remote without its superblock, such as {}: choose another URL, "
+        "or remove them",
+        objects.url(), found.front().key);
+  }
+}
+
+// The remote that is there, opened; null: there is none yet.
+std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStore>& objects,
+                                                const store::StoreDirectory& store) {
+  RemoteSuperblock there;
+  try {
+    there = read_superblock(*objects);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    require_empty(*objects);
+    return nullptr;
+  }
+  if (!there.has_keys()) {
+    fail(Errc::wrong_key, "{}: there is a remote that is not encrypted: choose another URL",
+         objects->url());
+  }
+  require_same_superblock(there, {store.superblock(), there.objects_key}, objects->url());
+  try {
+    return unlock_remote(objects, there).objects;
+  } catch (const Error& e) {
+    if (e.code() != Errc::wrong_key || newest_number_at(*objects).has_value()) throw;
+    // Its creation may have been interrupted before the slots were its own.
+    fail(Errc::wrong_key,
+         "{}; it has no versions yet: if nobody has a secret of it, remove {} and {}", e.what(),
+         kSuperblockKey, kKeySlotsKey);
+  }
+}
+
+}  // namespace
+
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                bool one_writer) {
-  const auto objects = open_object_store(store.fs(), url);
-  require_same_store(*objects, store);
+                const AddRemoteOptions& options) {
+  require_remote_name(name);
+  if (store.fs().exists(path_of(store, name))) {
+    fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
+  }
+  std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url), existing;
+  if (!options.encrypt) {
+    if (!store.is_encrypted()) store::require_may_be_plain(url);
+    require_same_store(*objects, store);
+  } else if (store.is_encrypted()) {
+    fail(Errc::unsupported, "{}: the store is encrypted, and its remotes are, with its key",
+         store.path());
+  } else {
+    existing = existing_encrypted(objects, store);  // an error precedes the probe
+  }
   const ProbeResult probe = probe_conditional_writes(*objects);
-  if (!probe.one_creator_wins() && !one_writer) {
+  if (!probe.one_creator_wins() && !options.one_writer) {
     fail(Errc::unsupported,
          "{}: of several creators of an object, not just one won ({} of {} rounds): two stores "
          "that push would lose versions. --one-writer lets only this store push, to a new remote",
          objects->url(), probe.several_won + probe.none_won + probe.other_content, probe.rounds);
   }
-  add_remote_file(store, name, url, one_writer);
+  if (existing != nullptr) {
+    objects = existing;
+  } else if (options.encrypt) {
+    objects = create_objects_key(objects, store, options.key);
+  }
+  add_remote_file(store, name, url, options.one_writer, key_entry_of(*objects));
   return probe.one_creator_wins();
 }
 
@@ -185,25 +247,26 @@ std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   for (int n = 2; std::ranges::count(names, name) != 0; ++n) {
     name = kReplicaName + std::to_string(n);
   }
-  add_remote(store, name, url, false);
+  add_remote(store, name, url, AddRemoteOptions());
   return name;
 }
 
-void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store) {
-  const auto ours = format::encode_superblock(store.superblock());
+void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                        std::span<const std::byte> slots) {
+  const RemoteSuperblock ours = superblock_there(objects, store);
+  const auto require_ours = [&] {
+    require_same_superblock(read_superblock(objects), ours, objects.url());
+  };
   try {
-    return require_same_store(read_superblock(objects), objects, store);
+    return require_ours();
   } catch (const Error& e) {
     if (e.code() != Errc::not_found) throw;
   }
   // The slots come first: a remote with an encrypted superblock has them. They may be another
   // store's, whose first push did not go on: those of the superblock replace them.
-  const bool is_encrypted = store.is_encrypted();
-  const auto slots = is_encrypted ? key_slots_here(store) : std::vector<std::byte>();
-  if (is_encrypted) objects.put_if_absent(kKeySlotsKey, slots);
-  if (!objects.put_if_absent(kSuperblockKey, ours))
-    return require_same_store(read_superblock(objects), objects, store);
-  if (is_encrypted) objects.put(kKeySlotsKey, slots);
+  if (ours.has_keys()) objects.put_if_absent(kKeySlotsKey, slots);
+  if (!objects.put_if_absent(kSuperblockKey, encode_remote_superblock(ours))) return require_ours();
+  if (ours.has_keys()) objects.put(kKeySlotsKey, slots);
 }
 
 void remove_remote_file(store::StoreDirectory& store, const std::string& name) {

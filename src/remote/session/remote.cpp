@@ -11,6 +11,7 @@
 #include "format/wire/number.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/engine/attempts.hpp"
+#include "remote/seal/sealed_object.hpp"
 #include "remote/session/remote_keys.hpp"
 
 namespace vellum::remote {
@@ -41,6 +42,9 @@ void require_content(const std::string& name, std::span<const std::byte> bytes,
 void require_sound(const std::string& name, const char* problem, std::span<const std::byte> bytes,
                    const format::Uuid& store_id) {
   if (problem == nullptr) return;
+  if (is_sealed_object(bytes)) {
+    fail(Errc::wrong_key, "{}: the remote is encrypted, and was a plain one (exchanged?)", name);
+  }
   const auto code_of = [](format::FrameProblem frame) {
     switch (frame) {
       case format::FrameProblem::newer_format:
@@ -100,11 +104,11 @@ std::vector<std::byte> read_superblock_bytes(ObjectStore& objects) {
   }
 }
 
-format::Superblock read_superblock(ObjectStore& objects) {
+RemoteSuperblock read_superblock(ObjectStore& objects) {
   return read_twice([&] {
-    format::Superblock out;
+    RemoteSuperblock out;
     const std::string name = objects.url() + ": " + kSuperblockKey;
-    switch (format::decode_superblock(read_superblock_bytes(objects), out)) {
+    switch (decode_remote_superblock(read_superblock_bytes(objects), out)) {
       case format::SuperblockStatus::ok:
         return out;
       case format::SuperblockStatus::newer_format:
@@ -213,7 +217,7 @@ StoredHead newest_head_of(ObjectStore& objects) {
     }
     const auto bytes = get_if_present(objects, head_key(*number), kMaxHeadBytes);
     if (!bytes.has_value()) continue;
-    if (format::is_sealed_file(*bytes)) break;
+    if (format::is_sealed_file(*bytes) || is_sealed_object(*bytes)) break;
     store::require_may_be_plain(objects.url());
     const Remote remote(objects, format::id_of_whole_file(*bytes));
     try {
@@ -224,7 +228,8 @@ StoredHead newest_head_of(ObjectStore& objects) {
     }
     break;  // damage in transit may have changed the id, too
   }
-  return Remote(objects, unlock_remote(objects).seal).newest_head();
+  const UnlockedRemote unlocked = unlock_remote(objects);
+  return Remote(*unlocked.objects, unlocked.seal).newest_head();
 }
 
 std::optional<StoredHead> Remote::cached_head() const {

@@ -24,6 +24,7 @@
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
+#include "remote/seal/remote_superblock.hpp"
 #include "remote/session/local_cache.hpp"
 
 namespace vellum::remote {
@@ -45,7 +46,7 @@ bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> byt
 
 // The superblock of the store whose versions a remote has. Errc::not_found: no remote.
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
-format::Superblock read_superblock(ObjectStore& objects);
+RemoteSuperblock read_superblock(ObjectStore& objects);
 
 WriteId random_write_id();
 

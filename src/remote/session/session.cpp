@@ -33,11 +33,15 @@ std::unique_ptr<base::File> lock_remotes(store::StoreDirectory& store) {
 }  // namespace
 
 Session::Session(store::StoreDirectory& store, const std::string& name,
-                 std::shared_ptr<ObjectStore> objects)
-    : store_(store), name_(name), file_(read_remote_file(store, name)) {
+                 std::shared_ptr<ObjectStore> objects, SlotsFrom from)
+    : store_(store), name_(name), file_(read_remote_file(store, name)), slots_from_(from) {
   lock_ = lock_remotes(store);
   file_ = read_remote_file(store, name);  // now under the lock
-  objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
+  if (objects == nullptr) objects = open_object_store(store.fs(), file_.url);
+  const bool opens = objects->objects_key() == nullptr;
+  objects_ = opened_objects(store, file_, std::move(objects), from);
+  if (!opens) slots_from_ = SlotsFrom::remote;
+  if (const auto key = key_entry_of(*objects_)) check_key(*key, opens);
   cache_ = std::make_unique<LocalCache>(
       store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());
   remote_ = std::make_unique<Remote>(*objects_, store.store_seal(), cache_.get(), name);
@@ -45,8 +49,10 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
 
 void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url) {
   require_url(url);
-  require_same_store(*open_object_store(store.fs(), url), store);
-  const Session session(store, name);
+  const auto objects = opened_objects(store, read_remote_file(store, name),
+                                      open_object_store(store.fs(), url), SlotsFrom::remote);
+  require_same_store(*objects, store);
+  const Session session(store, name, objects);
   RemoteFile file = session.file();
   file.url = url;
   file.key_slots_hash = {};
@@ -68,11 +74,20 @@ StoredHead Session::newest_head() {
   }
   if (file_.head_number == 0) return out;
   has_lost_ = true;
+  note_loss(out.head);
   file_.replicated = {};
   file_.key_slots_hash = {};
   file_.head_number = 0;
   write_remote_file(store_, name_, file_, true);
   return out;
+}
+
+void Session::note_loss(const Head& newest) {
+  const std::string& url = objects_->url();
+  warnings_.push_back(
+      newest.number == 0
+          ? fmt::format("{}: the remote is empty, and had versions: a push fills it again", url)
+          : fmt::format("{}: the remote has lost versions: a push sends this store's again", url));
 }
 
 void Session::published(const StoredHead& head) noexcept {
@@ -81,18 +96,80 @@ void Session::published(const StoredHead& head) noexcept {
   file_.head_hash = head.hash;
 }
 
+// `is_new`: the key was opened just now, and the store keeps a copy of the slots that have opened it.
+void Session::check_key(const ObjectsKeyEntry& key, bool is_new) {
+  if (!file_.objects_key.has_value() || key.fingerprint != file_.objects_key->fingerprint) {
+    fail(Errc::wrong_key, "{}: the store knows its remote '{}' with another key", objects_->url(),
+         name_);
+  }
+  if (!is_new || key == file_.objects_key) return;
+  file_.objects_key = key;
+  write_remote_file(store_, name_, file_, true);
+}
+
 // The slots of the remote follow changes that were made here. A copy of the store that has not
 // changed its own slots does not undo the changes of another one.
 bool Session::follow_key_slots(bool looks) {
+  if (file_.objects_key.has_value()) {
+    if (!looks) return false;
+    const auto slots = whole_slots_there(*objects_, store_);
+    const bool is_bad =
+        slots_from_ == SlotsFrom::remote_or_store && slots != file_.objects_key->slots;
+    if (!slots.empty() && !is_bad) return false;
+    if (!slots.empty()) {
+      warnings_.push_back(fmt::format(
+          "{}: its key slots did not open, and are replaced by those that the store knows: a "
+          "secret that was removed from them since opens the remote again",
+          objects_->url()));
+    }
+    objects_->put(kKeySlotsKey, slots_to_put());
+    return true;
+  }
   if (!store_.is_encrypted()) return false;
   const auto slots = key_slots_here(store_);
   const base::Sha256 hash = base::sha256(slots);
-  const bool is_lost = looks && !has_key_slots(*objects_, store_);
+  const bool is_lost = looks && whole_slots_there(*objects_, store_).empty();
   if (hash == file_.key_slots_hash && !is_lost) return false;
   objects_->put(kKeySlotsKey, slots);
   file_.key_slots_hash = hash;
   write_remote_file(store_, name_, file_, true);
   return is_lost;
+}
+
+std::vector<std::byte> Session::slots_to_put() const {
+  if (store_.is_encrypted()) return key_slots_here(store_);
+  if (!file_.objects_key.has_value()) return {};
+  return unopened_slots_.empty() ? file_.objects_key->slots : unopened_slots_;
+}
+
+void Session::restore_superblock() {
+  remote::restore_superblock(*objects_, store_, slots_to_put());
+}
+
+void Session::follow_slots_there(std::vector<std::byte>& unopened, bool looks) {
+  if (!file_.objects_key.has_value()) return;
+  const auto slots = looks ? whole_slots_there(*objects_, store_) : std::vector<std::byte>();
+  if (slots == file_.objects_key->slots) {
+    unopened.clear();
+  } else if (!slots.empty() && slots != unopened) {
+    if (open_unasked(*objects_, store_, slots)) {
+      note_key_slots(slots);
+      unopened.clear();
+    } else {
+      unopened = slots;
+      warnings_.push_back(fmt::format(
+          "{}: its key slots were changed, and the secret that this process can read opens none: "
+          "start it again with another one",
+          objects_->url()));
+    }
+  }
+  unopened_slots_ = unopened;
+}
+
+void Session::note_key_slots(std::vector<std::byte> slots) {
+  assert(file_.objects_key.has_value());
+  file_.objects_key->slots = std::move(slots);
+  write_remote_file(store_, name_, file_, true);
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

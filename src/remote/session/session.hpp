@@ -8,6 +8,7 @@
 #include "remote/session/known_remotes.hpp"
 #include "remote/session/local_cache.hpp"
 #include "remote/session/remote.hpp"
+#include "remote/session/remote_keys.hpp"
 #include "store/catalog/store_directory.hpp"
 
 namespace vellum::remote {
@@ -20,14 +21,17 @@ void set_remote_url(store::StoreDirectory& store, const std::string& name, const
 // At most one per store, in all processes.
 class Session {
  public:
-  // `objects` replaces the engine of the remote's URL unless it is null. Errc::busy: another push
-  // or pull is active; not_found: no such remote.
+  // `objects` replaces the engine of the remote's URL unless it is null; they may be opened
+  // (opened_objects()), or are opened here, by the slots `from`. Errc::busy: another push or pull is
+  // active; not_found: no such remote; wrong_key: as of opened_objects().
   Session(store::StoreDirectory& store, const std::string& name,
-          std::shared_ptr<ObjectStore> objects = nullptr);
+          std::shared_ptr<ObjectStore> objects = nullptr, SlotsFrom from = SlotsFrom::remote);
 
   store::StoreDirectory& store() const noexcept { return store_; }
   const std::string& name() const noexcept { return name_; }
   const Remote& remote() const noexcept { return *remote_; }
+  // Its objects, for other sessions of this process.
+  const std::shared_ptr<ObjectStore>& opened() const noexcept { return objects_; }
   const RemoteFile& file() const noexcept { return file_; }
   // The state of the remote's branch at the last push or pull; null: none.
   const SeenBranch* find(const std::string& branch) const noexcept;
@@ -40,14 +44,31 @@ class Session {
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
+  // Writes the superblock if it is missing there (remote::restore_superblock()).
+  void restore_superblock();
   // Puts the key slots of an encrypted store there, unless they are those that this store last put
   // there, or was cloned with. `looks`: also if the remote has lost them, or they are damaged; that
-  // is one request. True: they were. Durable on return. REQUIRES: restore_superblock() has returned.
+  // is one request. Of a remote that is encrypted by objects, puts its slots there again if `looks`,
+  // and they are lost or damaged, or do not open and SlotsFrom::remote_or_store was given. True: they
+  // were. Durable on return. REQUIRES: restore_superblock() has returned.
   bool follow_key_slots(bool looks);
+  // For a process whose objects were opened some time ago: looks, by one request if `looks`, whether
+  // the key slots of a remote that is encrypted by objects were changed there. If they open without
+  // asking a person, the store keeps a copy of them. Otherwise they become `unopened`; the store
+  // keeps its own copy, since they may be a forger's, but this session puts them there again where
+  // they are lost, since a secret that was removed opens the copy.
+  void follow_slots_there(std::vector<std::byte>& unopened, bool looks);
+  // Keeps a copy of the key slots that a remote encrypted by objects has now. Durable on return.
+  void note_key_slots(std::vector<std::byte> slots);
+  // What a person should know, a sentence each.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // Adds the orders of replicated snapshots to the remote's file. Durable on return.
   void note_replicated(const std::vector<std::uint64_t>& orders);
 
  private:
+  void check_key(const ObjectsKeyEntry& key, bool is_new);
+  void note_loss(const Head& newest);
+  std::vector<std::byte> slots_to_put() const;
   store::StoreDirectory& store_;
   const std::string name_;
   std::unique_ptr<base::File> lock_;
@@ -55,6 +76,9 @@ class Session {
   std::shared_ptr<ObjectStore> objects_;
   std::unique_ptr<LocalCache> cache_;
   std::unique_ptr<Remote> remote_;
+  SlotsFrom slots_from_;                   // of objects that were opened here
+  std::vector<std::byte> unopened_slots_;  // of follow_slots_there()
+  std::vector<std::string> warnings_;
   bool has_lost_ = false;
 };
 

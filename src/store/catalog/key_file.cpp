@@ -25,7 +25,7 @@ using format::KeySlotKind;
 using format::KeySlots;
 using format::StoredKeySlot;
 
-constexpr std::size_t kMinKeyFileBytes = 32, kFingerprintBytes = 16;
+constexpr std::size_t kMinKeyFileBytes = 32;
 constexpr std::string_view kRecipientPrefix = "age", kIdentityPrefix = "age-secret-key-";
 constexpr const char* kHowToGiveKeys =
     "VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE, VELLUM_IDENTITY_FILE or VELLUM_KEY_COMMAND";
@@ -155,9 +155,8 @@ Secret unwrap(const StoredKeySlot& slot, const Secret& secret,
 }
 
 // Whether the source wants this data key. Its fingerprints are separated by commas; none: any key.
-bool is_wanted(const Secret& key, std::string_view fingerprints) {
+bool is_wanted(std::string_view own, std::string_view fingerprints) {
   if (fingerprints.empty()) return true;
-  const std::string own = key_fingerprint(key);
   while (!fingerprints.empty()) {
     const std::string_view one = fingerprints.substr(0, fingerprints.find(','));
     if (one == own) return true;
@@ -206,7 +205,7 @@ struct Unlocking {
       if (slot.kind != given.kind) continue;
       Secret found = attempt(slot, given.secret);
       if (found.empty()) continue;
-      if (is_wanted(found, fingerprints)) {
+      if (is_wanted(key_fingerprint(found), fingerprints)) {
         key = std::move(found);
         return true;
       }
@@ -318,25 +317,62 @@ void write_slots(PackStore& store, const KeySlots& slots) {
                      readable_slots(slots, store.superblock().store_id), true);
 }
 
-auto find_slot(PackStore& store, KeySlots& slots, std::uint32_t number) {
+auto find_slot(const std::string& place, KeySlots& slots, std::uint32_t number) {
   const auto at = std::ranges::find(slots.slots, number, &StoredKeySlot::number);
-  if (at == slots.slots.end()) {
-    fail(Errc::not_found, "{}: there is no key slot {}", store.path(), number);
-  }
+  if (at == slots.slots.end()) fail(Errc::not_found, "{}: there is no key slot {}", place, number);
   return at;
 }
 
-StoredKeySlot& append_slot(PackStore& store, KeySlots& slots, const KeySource& source,
-                           const GivenSecret& secret, const std::string& label) {
+// Where slots are that are to change, and what a new one needs.
+struct SlotsPlace {
+  std::string name;  // for messages
+  std::vector<std::byte> superblock;
+  const Secret& data_key;
+};
+SlotsPlace place_of(PackStore& store) {
+  return {store.path(), format::encode_superblock(store.superblock()), store.keys()->data_key()};
+}
+
+KeySlot append_slot(const SlotsPlace& place, KeySlots& slots, const KeySource& source,
+                    const GivenSecret& secret, const std::string& label) {
   if (slots.next_number == UINT32_MAX) {
-    fail(Errc::no_space, "{}: all numbers of key slots are used up", store.path());
+    fail(Errc::no_space, "{}: all numbers of key slots are used up", place.name);
   }
   StoredKeySlot slot;
   slot.number = slots.next_number++;
   slot.label = label;
-  return slots.slots.emplace_back(new_slot(source, secret,
-                                           format::encode_superblock(store.superblock()),
-                                           store.keys()->data_key(), slot));
+  return described(
+      slots.slots.emplace_back(new_slot(source, secret, place.superblock, place.data_key, slot)));
+}
+
+void require_label(const std::string& label) {
+  if (label.size() <= format::kMaxKeyLabelBytes) return;
+  fail(Errc::invalid_argument, "a label has at most {} bytes", format::kMaxKeyLabelBytes);
+}
+
+KeySlot add_to(const SlotsPlace& place, KeySlots& slots, const KeySource& source,
+               const GivenSecret& secret, const std::string& label) {
+  if (slots.slots.size() >= format::kMaxKeySlots) {
+    fail(Errc::invalid_argument, "{}: at most {} key slots", place.name, format::kMaxKeySlots);
+  }
+  return append_slot(place, slots, source, secret, label);
+}
+
+void remove_from(const std::string& place, KeySlots& slots, std::uint32_t number) {
+  const auto at = find_slot(place, slots, number);
+  if (slots.slots.size() == 1) {
+    fail(Errc::invalid_argument, "{}: key slot {} is the last: nothing would open the store", place,
+         number);
+  }
+  slots.slots.erase(at);
+}
+
+KeySlot replace_in(const SlotsPlace& place, KeySlots& slots, std::uint32_t number,
+                   const KeySource& source, const GivenSecret& secret) {
+  const std::string label = find_slot(place.name, slots, number)->label;
+  const KeySlot added = append_slot(place, slots, source, secret, label);
+  slots.slots.erase(find_slot(place.name, slots, number));
+  return added;
 }
 
 }  // namespace
@@ -363,8 +399,11 @@ LockedKey read_locked_key(base::Fs& fs, const std::string& path,
 }
 
 Secret unlock(const LockedKey& locked, const std::string& place) {
+  return unlock(locked, place, key_source());
+}
+
+Secret unlock(const LockedKey& locked, const std::string& place, const KeySource& source) {
   const KeySlots slots = decoded_slots(locked);
-  const KeySource source = key_source();
   Unlocking unlocking{slots, locked.superblock, source.fingerprint, {}};
   if (open_one(source, place, unlocking)) return std::move(unlocking.key);
   if (unlocking.foreign) {
@@ -379,16 +418,25 @@ Secret unlock(const LockedKey& locked, const std::string& place) {
        kHowToGiveKeys);
 }
 
-void require_may_be_plain(const std::string& place) {
+bool is_wanted_fingerprint(const std::string& fingerprint) {
+  return is_wanted(fingerprint, key_source().fingerprint);
+}
+
+void require_may_be_plain(const std::string& place, bool has_encrypted_remote) {
   const KeySource source = key_source();
-  if (!source.encrypted_only && source.fingerprint.empty()) return;
+  const bool may_be_of_remote = has_encrypted_remote && source.or_encrypted_remote;
+  if ((!source.encrypted_only || may_be_of_remote) && source.fingerprint.empty()) return;
   fail(Errc::wrong_key, "{}: the store is not encrypted, and an encrypted one is wanted", place);
 }
 
-std::string key_fingerprint(const Secret& data_key) {
-  std::array<std::byte, kFingerprintBytes> out;
+KeyFingerprint key_fingerprint_bytes(const Secret& data_key) {
+  KeyFingerprint out;
   base::hkdf_sha256(data_key.bytes(), {}, "vellum fingerprint", out);
-  return base::hex(out);
+  return out;
+}
+
+std::string key_fingerprint(const Secret& data_key) {
+  return base::hex(key_fingerprint_bytes(data_key));
 }
 
 std::string key_fingerprint(PackStore& store) {
@@ -412,17 +460,11 @@ std::vector<KeySlot> key_slots(const LockedKey& locked) { return described(decod
 
 KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::string& label) {
   require_encrypted(store);
-  if (label.size() > format::kMaxKeyLabelBytes) {
-    fail(Errc::invalid_argument, "a label has at most {} bytes", format::kMaxKeyLabelBytes);
-  }
+  require_label(label);
   const GivenSecret secret = new_secret(source);
   const NameLock lock = lock_name(store, kKeysName);
   KeySlots slots = read_slots(store);
-  if (slots.slots.size() >= format::kMaxKeySlots) {
-    fail(Errc::invalid_argument, "{}: a store has at most {} key slots", store.path(),
-         format::kMaxKeySlots);
-  }
-  const KeySlot added = described(append_slot(store, slots, source, secret, label));
+  const KeySlot added = add_to(place_of(store), slots, source, secret, label);
   write_slots(store, slots);
   return added;
 }
@@ -430,26 +472,49 @@ KeySlot add_key_slot(PackStore& store, const KeySource& source, const std::strin
 void remove_key_slot(PackStore& store, std::uint32_t number) {
   const NameLock lock = lock_name(store, kKeysName);
   KeySlots slots = read_slots(store);
-  const auto at = find_slot(store, slots, number);
-  if (slots.slots.size() == 1) {
-    fail(Errc::invalid_argument, "{}: key slot {} is the last: nothing would open the store",
-         store.path(), number);
-  }
-  slots.slots.erase(at);
+  remove_from(store.path(), slots, number);
   write_slots(store, slots);
 }
 
 KeySlot replace_key_slot(PackStore& store, std::uint32_t number, const KeySource& source) {
   KeySlots before = read_slots(store);
-  find_slot(store, before, number);  // before a person is asked
+  find_slot(store.path(), before, number);  // before a person is asked
   const GivenSecret secret = new_secret(source);
   const NameLock lock = lock_name(store, kKeysName);
   KeySlots slots = read_slots(store);
-  const std::string label = find_slot(store, slots, number)->label;
-  const KeySlot added = described(append_slot(store, slots, source, secret, label));
-  slots.slots.erase(find_slot(store, slots, number));
+  const KeySlot added = replace_in(place_of(store), slots, number, source, secret);
   write_slots(store, slots);
   return added;
+}
+
+ChangedSlots add_key_slot(const ReadSlots& read, const Secret& data_key, const KeySource& source,
+                          const std::string& label) {
+  require_label(label);
+  const GivenSecret secret = new_secret(source);
+  const LockedKey locked = read();
+  KeySlots slots = decoded_slots(locked);
+  const KeySlot added =
+      add_to({locked.file, locked.superblock, data_key}, slots, source, secret, label);
+  return {readable_slots(slots, locked.store_id), added};
+}
+
+std::vector<std::byte> remove_key_slot(const LockedKey& locked, std::uint32_t number) {
+  KeySlots slots = decoded_slots(locked);
+  remove_from(locked.file, slots, number);
+  return readable_slots(slots, locked.store_id);
+}
+
+ChangedSlots replace_key_slot(const ReadSlots& read, const Secret& data_key, std::uint32_t number,
+                              const KeySource& source) {
+  LockedKey locked = read();
+  KeySlots slots = decoded_slots(locked);
+  find_slot(locked.file, slots, number);  // before a person is asked
+  const GivenSecret secret = new_secret(source);
+  locked = read();
+  slots = decoded_slots(locked);
+  const KeySlot added =
+      replace_in({locked.file, locked.superblock, data_key}, slots, number, source, secret);
+  return {readable_slots(slots, locked.store_id), added};
 }
 
 }  // namespace vellum::store

@@ -163,17 +163,18 @@ std::shared_ptr<StoreDirectory> StoreDirectory::create_encrypted_copy(
 
 std::shared_ptr<StoreDirectory> StoreDirectory::create_copy(base::Fs& fs,
                                                             const std::string& given_path,
-                                                            const format::Superblock& superblock) {
+                                                            const format::Superblock& superblock,
+                                                            PlainStores plain) {
   const std::string path = base::without_end_slashes(given_path);
   if (superblock.encrypted) {
     fail(Errc::unsupported, "{}: a copy of an encrypted store needs its keys", path);
   }
-  require_may_be_plain(path);
+  if (plain != PlainStores::all) require_may_be_plain(path);
   const auto bytes = checked_superblock(path, superblock);
   make_directories(fs, path);
   // The commit point: without the superblock the directory is not a store.
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
-  return open(fs, path);
+  return open(fs, path, nullptr, nullptr, plain);
 }
 
 namespace {
@@ -182,9 +183,10 @@ namespace {
 std::shared_ptr<const base::StoreKeys> keys_of(base::Fs& fs, const std::string& path,
                                                const format::Superblock& superblock,
                                                std::span<const std::byte> bytes,
-                                               std::shared_ptr<const base::StoreKeys> given) {
+                                               std::shared_ptr<const base::StoreKeys> given,
+                                               PlainStores plain) {
   if (!superblock.encrypted) {
-    require_may_be_plain(path);
+    if (plain != PlainStores::all) require_may_be_plain(path);
     if (given == nullptr) return nullptr;
     fail(Errc::wrong_key, "{}: the store was encrypted, and a plain one is in its place", path);
   }
@@ -197,7 +199,8 @@ std::shared_ptr<const base::StoreKeys> keys_of(base::Fs& fs, const std::string& 
 
 std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::string& given_path,
                                                      std::shared_ptr<RemotePacks> remote,
-                                                     std::shared_ptr<const base::StoreKeys> keys) {
+                                                     std::shared_ptr<const base::StoreKeys> keys,
+                                                     PlainStores plain) {
   const std::string path = base::without_end_slashes(given_path);
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
@@ -224,7 +227,7 @@ std::shared_ptr<StoreDirectory> StoreDirectory::open(base::Fs& fs, const std::st
     if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
-  keys = keys_of(fs, path, superblock, bytes, std::move(keys));
+  keys = keys_of(fs, path, superblock, bytes, std::move(keys), plain);
   return std::shared_ptr<StoreDirectory>(new StoreDirectory(fs, path, std::move(opened), superblock,
                                                             std::move(keys), std::move(remote)));
 }

@@ -52,6 +52,11 @@ struct WriterPolicy {
   Gc gc;
 };
 
+// Which plain stores open: those that key_source() accepts; for a command on a remote, also those
+// with an encrypted remote, whose secret was given then (KeySource::or_encrypted_remote); or all,
+// since the caller asks it.
+enum class PlainStores { if_wanted, with_encrypted_remote, all };
+
 class StoreDirectory : public PackStore {
  public:
   // `path` must not exist or must be an empty directory; its parents must exist. Sets the
@@ -64,7 +69,8 @@ class StoreDirectory : public PackStore {
                                                           const KeySource& source);
   // The same with an unchanged superblock: a copy of an existing store.
   static std::shared_ptr<StoreDirectory> create_copy(base::Fs& fs, const std::string& path,
-                                                     const format::Superblock& superblock);
+                                                     const format::Superblock& superblock,
+                                                     PlainStores plain = PlainStores::if_wanted);
   // The same of an encrypted store: `keys` are those that `key_slots`, its file, gave.
   static std::shared_ptr<StoreDirectory> create_encrypted_copy(
       base::Fs& fs, const std::string& path, const format::Superblock& superblock,
@@ -73,9 +79,10 @@ class StoreDirectory : public PackStore {
   // store is encrypted, and key_source() has no secret for it, or plain, and key_source() wants only
   // encrypted ones. Works on a read-only medium. `remote`: see PackSet. `keys`: those of an earlier
   // opening; null: asks key_source().
-  static std::shared_ptr<StoreDirectory> open(
-      base::Fs& fs, const std::string& path, std::shared_ptr<RemotePacks> remote = nullptr,
-      std::shared_ptr<const base::StoreKeys> keys = nullptr);
+  static std::shared_ptr<StoreDirectory> open(base::Fs& fs, const std::string& path,
+                                              std::shared_ptr<RemotePacks> remote = nullptr,
+                                              std::shared_ptr<const base::StoreKeys> keys = nullptr,
+                                              PlainStores plain = PlainStores::if_wanted);
 
   std::vector<std::string> branch_names() const;  // sorted
 
