@@ -285,6 +285,27 @@ TEST_F(EncryptedObjectsTest, LostOrDamagedKeySlotsArePutAgain) {
   EXPECT_TRUE(opens_with('k'));
 }
 
+TEST_F(EncryptedObjectsTest, DamagedAndLostObjectsAreRepairedFromAStore) {
+  make(3);
+  push_all(*store);
+  int damaged = 0;
+  for (const auto& [name, bytes] : objects_there()) {
+    if (!name.starts_with("pieces/") && !name.starts_with("lists/")) continue;
+    auto bad = bytes;
+    bad[bad.size() - 1] ^= std::byte{1};
+    raw_objects()->put(name, bad);
+    if (++damaged % 2 == 0) raw_objects()->remove(name);
+  }
+  ASSERT_GT(damaged, 3);
+  const auto report = repair_remote(*store, url(), nullptr);
+  EXPECT_FALSE(report.found.empty());
+  EXPECT_TRUE(report.left.empty());
+  expect_good_remote();
+  expect_contents(*clone_to("c"), contents);
+  collect_remote(Remote(*objects(), store->store_seal()), false, nullptr);
+  expect_contents(*clone_to("d"), contents);
+}
+
 TEST_F(EncryptedObjectsTest, KeySlotsAreChangedAtTheRemote) {
   make(1);
   push_all(*store);
