@@ -268,8 +268,11 @@ Replicator::NewVersions Replicator::find_new() const {
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
   assert(!names.empty());
   try {
-    const PushReport report =
-        push(session, {names, options_.take_over}, nullptr, {&seen_objects_, &followed_, true});
+    const PushReport report = push(session, {names, options_.take_over}, nullptr,
+                                   {.seen_objects = &seen_objects_,
+                                    .followed = &followed_,
+                                    .own_branches_only = true,
+                                    .embeds = true});
     const bool is_new =
         std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
     const std::lock_guard lock(mutex_);

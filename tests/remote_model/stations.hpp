@@ -147,7 +147,7 @@ class Station {
   void push(const Names& names) {
     const auto store = open();
     Session session(*store, "origin", objects_);
-    remote::push(session, {names, false}, nullptr);
+    remote::push(session, {names, false}, nullptr, {.embeds = true});  // if it is one branch
   }
   PullReport pull(const Names& names = {}, bool packs = false) {
     const auto store = open();

@@ -1,4 +1,7 @@
 // remote/objects/head.hpp: a head of a remote: the versions that have changed since its name table.
+//
+// The object of a head may also have small lists and pieces, after the frame: a small commit then
+// takes one put. RemoteVersion::embedded names them, in this head and in later ones.
 #pragma once
 
 #include <span>
@@ -42,6 +45,12 @@ struct Head {
 
 // REQUIRES: decode_head() would accept it.
 std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& seal);
+// The same, followed by `objects`. The versions' embedded objects that name this head have offsets
+// in `objects`; on return, in the result.
+std::vector<std::byte> encode_head_with(Head& head, std::span<const std::byte> objects,
+                                        const format::FileSeal& seal);
+// The bytes without embedded objects. Not checked.
+std::span<const std::byte> frame_of_head(std::span<const std::byte> bytes) noexcept;
 // The id at the start of a head, of which these are the first kHeadStartBytes bytes. They are
 // clear in an encrypted remote, too.
 inline constexpr std::size_t kHeadStartBytes = 60;

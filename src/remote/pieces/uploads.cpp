@@ -8,22 +8,35 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
-constexpr std::chrono::seconds kCopyInterval{60};
+constexpr std::chrono::seconds kCopyInterval{60}, kLookInterval{60};
 
 }  // namespace
 
-void SeenObjects::load(const Remote& remote, base::ThreadPool& pool,
+void SeenObjects::load(const Remote& remote, const Head& head, base::ThreadPool& pool,
                        const std::function<void()>& task) {
   if (is_known()) return;
-  auto tasks = load_tasks(remote);
+  auto tasks = load_tasks(remote, head);
   tasks.push_back(task);
   pool.parallel_for(tasks.size(), [&](std::size_t i, std::size_t) { tasks[i](); });
   finish_loading();
 }
 
-std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote) {
-  return {[this, &remote] { add_listed(remote, kPiecePrefix); },
-          [this, &remote] { add_listed(remote, kListPrefix); }};
+std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote, const Head& head) {
+  std::vector<std::function<void()>> out{[this, &remote] { add_listed(remote, kPiecePrefix); },
+                                         [this, &remote] { add_listed(remote, kListPrefix); }};
+  std::uint64_t oldest = UINT64_MAX;
+  for (const RemoteVersion& version : head.versions) {
+    if (!version.embedded.empty()) oldest = std::min(oldest, version.embedded.front().head);
+  }
+  if (oldest != UINT64_MAX) {
+    out.push_back(
+        [this, &remote, oldest, newest = head.number] { add_heads(remote, oldest, newest); });
+  }
+  return out;
+}
+
+void SeenObjects::add_heads(const Remote& remote, std::uint64_t oldest, std::uint64_t newest) {
+  for (const std::uint64_t number : remote.heads_since(oldest, newest)) add_head(number);
 }
 
 void SeenObjects::finish_loading() {
@@ -47,6 +60,8 @@ void SeenObjects::forget() {
   const std::lock_guard lock(mutex_);
   is_known_ = false;
   sizes_.clear();
+  heads_.clear();
+  looked_.reset();
 }
 
 bool SeenObjects::wants_copy() const {
@@ -57,6 +72,32 @@ bool SeenObjects::wants_copy() const {
 void SeenObjects::note_copy() {
   const std::lock_guard lock(mutex_);
   copied_ = std::chrono::steady_clock::now();
+}
+
+bool SeenObjects::wants_look() const {
+  const std::lock_guard lock(mutex_);
+  return !looked_.has_value() || std::chrono::steady_clock::now() - *looked_ >= kLookInterval;
+}
+
+std::optional<SeenObjects::Look> SeenObjects::last_look() const {
+  const std::lock_guard lock(mutex_);
+  return last_look_;
+}
+
+void SeenObjects::note_look(const Look& look) {
+  const std::lock_guard lock(mutex_);
+  looked_ = std::chrono::steady_clock::now();
+  last_look_ = look;
+}
+
+bool SeenObjects::has_head(std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return heads_.contains(number);
+}
+
+void SeenObjects::add_head(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  heads_.insert(number);
 }
 
 bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {
@@ -108,6 +149,22 @@ void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
   if (keep(key, bytes)) return;
   if (before_large_) std::call_once(asked_, before_large_);
   put(key, bytes);
+}
+
+std::map<std::string, std::vector<std::byte>> Uploads::take_small(std::uint64_t most_bytes) {
+  std::vector<std::string> keys;
+  for (const auto& [key, bytes] : kept_) {
+    if (!seen_objects_.has_damaged(key, bytes.size())) keys.push_back(key);
+  }
+  std::ranges::sort(keys, {}, [&](const std::string& key) { return kept_.at(key).size(); });
+  std::map<std::string, std::vector<std::byte>> out;
+  for (const std::string& key : keys) {
+    const std::uint64_t size_bytes = kept_.at(key).size();
+    if (size_bytes > most_bytes) break;
+    most_bytes -= size_bytes;
+    out.insert(kept_.extract(key));
+  }
+  return out;
 }
 
 // False: the object already existed.

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,12 @@ namespace vellum::remote {
 // Threads: all calls from any thread.
 class SeenObjects {
  public:
-  // Lists the objects unless they are known, and runs `task` concurrently. Makes the listed objects
-  // durable.
-  void load(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
+  // Lists the objects unless they are known, and the heads in which versions of `head` have objects.
+  // Runs `task` concurrently. Makes the listed objects durable.
+  void load(const Remote& remote, const Head& head, base::ThreadPool& pool,
+            const std::function<void()>& task);
   // The tasks of load(), for a caller with its own pool. After the last one, call finish_loading().
-  std::vector<std::function<void()>> load_tasks(const Remote& remote);
+  std::vector<std::function<void()>> load_tasks(const Remote& remote, const Head& head);
   void finish_loading();
   bool is_known() const;
   // The remote may have changed: the next load() lists it again.
@@ -35,6 +37,18 @@ class SeenObjects {
   bool wants_copy() const;
   void note_copy();
 
+  // The newest head when this process has last looked at the remote's heads; nullopt: never. A push
+  // that follows the own pushes of this process looks once a minute.
+  struct Look {
+    std::uint64_t newest_head = 0;
+    std::uint32_t generation = 0;
+  };
+  bool wants_look() const;
+  std::optional<Look> last_look() const;
+  void note_look(const Look& look);
+
+  bool has_head(std::uint64_t number) const;
+  void add_head(std::uint64_t number);
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
   bool has(const PieceName& piece) const;
@@ -44,11 +58,14 @@ class SeenObjects {
 
  private:
   void add_listed(const Remote& remote, const char* prefix);
+  void add_heads(const Remote& remote, std::uint64_t oldest, std::uint64_t newest);
 
   mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
-  std::optional<std::chrono::steady_clock::time_point> copied_;
+  std::set<std::uint64_t> heads_;
+  std::optional<std::chrono::steady_clock::time_point> copied_, looked_;
+  std::optional<Look> last_look_;
 };
 
 // The objects that one push uploads.
@@ -64,6 +81,9 @@ class Uploads {
 
   // Uploads the object if it is absent, now or in finish(). Threads: any.
   void add(const std::string& key, std::vector<std::byte> bytes);
+  // Takes out objects that wait for finish(), the smallest first, up to this size in all; by key.
+  // Those that replace damaged ones stay.
+  std::map<std::string, std::vector<std::byte>> take_small(std::uint64_t most_bytes);
   // Uploads the remaining objects, concurrently with `tasks`; a dry run counts them afterwards.
   void finish(const std::vector<std::function<void()>>& tasks);
 

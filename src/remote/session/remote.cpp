@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <future>
 #include <random>
 
@@ -17,8 +18,9 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
-constexpr std::uint64_t kMaxCopiedHeadBytes = 64u << 10;  // a larger head has no copy
-constexpr std::size_t kHeadsListed = 8;                   // foreign keys among them are skipped
+constexpr std::uint64_t kMaxCopiedHeadBytes = 192u << 10;  // a larger head has no copy
+constexpr std::uint64_t kMaxKeptHeadBytes = 512u << 10;    // in memory, with embedded objects
+constexpr std::size_t kHeadsListed = 8;                    // foreign keys among them are skipped
 
 // Runs `read` again after damage, which may have occurred in transit.
 template <typename Read>
@@ -80,7 +82,7 @@ std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
 
 bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> bytes) {
   return bytes.size() == listed.size_bytes && bytes.size() >= kHeadStartBytes &&
-         format::check_frame(bytes, format::id_of_whole_file(bytes)) ==
+         format::check_frame(frame_of_head(bytes), format::id_of_whole_file(bytes)) ==
              format::FrameProblem::none &&
          head_id_at_start(bytes.first(kHeadStartBytes)).number == listed.number;
 }
@@ -138,18 +140,27 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
 StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
   StoredHead out;
   const std::string name = name_of(head_key(number));
-  require_sound(name, decode_head(bytes, file_seal(), out.head), bytes, seal_.store_id);
+  require_sound(name, decode_head(bytes, file_seal(), out.head), frame_of_head(bytes),
+                seal_.store_id);
   if (out.head.number != number)
     fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
   out.hash = base::sha256(bytes);
   keep_in_cache(cached_head_, bytes);
+  if (frame_of_head(bytes).size() < bytes.size() && bytes.size() <= kMaxKeptHeadBytes) {
+    const std::lock_guard lock(mutex_);
+    last_head_key_ = head_key(number);
+    last_head_.assign(bytes.begin(), bytes.end());
+  }
   return out;
 }
 
 // Adds the versions of the head's name table.
 StoredHead Remote::with_table(StoredHead head) const {
   const ObjectName& name = head.head.table;
-  if (name.size_bytes == 0) return head;
+  if (name.size_bytes == 0) {
+    learn_embedded(head.head);
+    return head;
+  }
   const std::string key = names_key(name.content);
   read_twice([&] {
     const auto bytes = get_content(key, name, kMaxNameTableBytes);
@@ -159,7 +170,76 @@ StoredHead Remote::with_table(StoredHead head) const {
   });
   head.head.versions = all_names(head.head, head.table);
   head.head.gone.clear();
+  for (const RemoteVersion& version : head.head.versions) {
+    if (!version.embedded.empty() && version.embedded.back().head > head.head.number) {
+      fail(Errc::corrupted, "{}: it names a later head", name_of(key));
+    }
+  }
+  learn_embedded(head.head);
   return head;
+}
+
+void Remote::learn_embedded(const Head& head) const {
+  const std::lock_guard lock(mutex_);
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      embedded_[{object.hash_start, object.size_bytes}] = object;
+    }
+  }
+}
+
+std::optional<EmbeddedObject> Remote::embedded(const ContentName& name,
+                                               std::uint64_t size_bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = embedded_.find({hash_start(name.hash), size_bytes});
+  return at == embedded_.end() ? std::nullopt : std::optional(at->second);
+}
+
+// A list or a piece at the remote: an object, or a part of a head's.
+struct Remote::ObjectPlace {
+  std::string key;
+  std::uint64_t offset_bytes = 0;
+  std::string name;  // for messages
+};
+
+// The newest head that was read may have the part: a pull then needs no other request.
+std::vector<std::byte> Remote::get_part(const ObjectPlace& place, ObjectRange range) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t from = place.offset_bytes + range.offset_bytes;
+    if (place.key == last_head_key_ && from + range.length_bytes <= last_head_.size()) {
+      const auto at = last_head_.begin() + static_cast<std::ptrdiff_t>(from);
+      return {at, at + static_cast<std::ptrdiff_t>(range.length_bytes)};
+    }
+  }
+  return objects_.get_range(place.key,
+                            {place.offset_bytes + range.offset_bytes, range.length_bytes});
+}
+
+// Reads from a head first, if one has it. gc deletes a head after it has put what versions need of
+// it as objects: then, and if the head is damaged, the object is read.
+template <typename Read>
+auto Remote::read_content(const std::string& key, const ContentName& name, std::uint64_t size_bytes,
+                          const Read& read) const
+    -> decltype(read(std::declval<const ObjectPlace&>())) {
+  std::exception_ptr damage;
+  if (const auto in_head = embedded(name, size_bytes)) {
+    const std::string head = head_key(in_head->head);
+    try {
+      return read(ObjectPlace{head, in_head->offset_bytes, name_of(head) + ", in it " + key});
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
+      if (e.code() == Errc::corrupted) damage = std::current_exception();
+      const std::lock_guard lock(mutex_);
+      last_head_key_.clear();  // it may have been damaged in transit
+    }
+  }
+  try {
+    return read(ObjectPlace{key, 0, name_of(key)});
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found || damage == nullptr) throw;
+  }
+  std::rethrow_exception(damage);
 }
 
 std::optional<std::uint64_t> Remote::newest_number() const { return newest_number_at(objects_); }
@@ -241,6 +321,15 @@ std::optional<StoredHead> Remote::cached_head() const {
     return std::nullopt;
   }
   return with_table(std::move(out));
+}
+
+std::vector<std::uint64_t> Remote::heads_since(std::uint64_t oldest, std::uint64_t newest) const {
+  assert(oldest <= newest);
+  std::vector<std::uint64_t> out;
+  for (const ObjectInfo& object : objects_.list(kHeadPrefix, newest - oldest + kHeadsListed)) {
+    if (const auto number = parse_head_key(object.key)) out.push_back(*number);
+  }
+  return out;
 }
 
 bool Remote::has_head(const HeadId& id) const {
@@ -346,8 +435,8 @@ void Remote::restore_newest_head() const {
        name_of(key));
 }
 
-std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
-                                          const Lists* lists) const {
+std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, const Lists* lists,
+                                          std::span<const std::byte> embedded) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
   next.number = base.head.number + 1;
   next.before = base.hash;
@@ -357,14 +446,19 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
   next.is_witness = next.earlier_witness.number == 0 || next.generation != base.head.generation;
   Head short_head = next;
   set_names(short_head, next.versions, base.table);
-  const auto bytes = encode_head(short_head, file_seal());
+  const auto bytes = encode_head_with(short_head, embedded, file_seal());
   if (bytes.size() > kMaxHeadBytes) {
     fail(Errc::invalid_argument, "{}: too many versions: their names take {} bytes", objects_.url(),
          bytes.size());
   }
   Head again;
-  require_sound("a new head of " + objects_.url(), decode_head(bytes, file_seal(), again), bytes,
-                seal_.store_id);
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, file_seal(), again),
+                frame_of_head(bytes), seal_.store_id);
+  for (RemoteVersion& version : next.versions) {
+    if (const RemoteVersion* own = short_head.find(version.ref.name)) {
+      version.embedded = own->embedded;
+    }
+  }
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
   std::future<void> copied;
@@ -373,6 +467,7 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
   if (lists != nullptr) copied.wait();
   if (!counts) return std::nullopt;
   keep_in_cache(cached_head_, bytes);
+  learn_embedded(out.head);
   return out;
 }
 
@@ -411,8 +506,13 @@ std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectN
   if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
   bytes = given_list(name.content.hash);
   if (bytes.empty()) {
-    bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
-    require_content(name_of(key), bytes, name.content.hash);
+    const std::uint64_t size_bytes = std::min(name.size_bytes, most_bytes);
+    bytes = read_content(key, name.content, name.size_bytes, [&](const ObjectPlace& place) {
+      auto got = place.offset_bytes == 0 ? objects_.get(place.key, size_bytes)
+                                         : get_part(place, {0, size_bytes});
+      require_content(place.name, got, name.content.hash);
+      return got;
+    });
   }
   keep_in_cache(key, bytes);
   return bytes;
@@ -467,13 +567,19 @@ std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
 std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
   if (auto cached = cached_piece_index(name)) return std::move(*cached);
   const std::string key = piece_key(name.content);
-  return read_twice([&] {
+  const auto read = [&](const ObjectPlace& place) {
     std::vector<PieceRecord> out;
-    const auto bytes = objects_.get_range(key, {0, name.index_bytes});
-    require_sound(name_of(key), decode_piece_index(bytes, file_seal(), out), bytes, seal_.store_id);
+    const auto bytes = get_part(place, {0, name.index_bytes});
+    require_sound(place.name, decode_piece_index(bytes, file_seal(), out), bytes, seal_.store_id);
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
-  });
+  };
+  return read_twice([&] { return read_content(key, name.content, name.size_bytes, read); });
+}
+
+std::vector<std::byte> Remote::piece_range(const PieceName& name, ObjectRange range) const {
+  return read_content(piece_key(name.content), name.content, name.size_bytes,
+                      [&](const ObjectPlace& place) { return get_part(place, range); });
 }
 
 void Remote::require_records(
@@ -502,23 +608,25 @@ std::optional<std::vector<PieceRecord>> Remote::cached_piece_index(const PieceNa
 
 FetchedPiece Remote::piece(const PieceName& name) const {
   const std::string key = piece_key(name.content);
-  return read_twice([&] {
+  const auto read = [&](const ObjectPlace& place) {
     FetchedPiece out;
-    out.bytes = objects_.get(key, name.size_bytes);
+    out.bytes = place.offset_bytes == 0 ? objects_.get(key, name.size_bytes)
+                                        : get_part(place, {0, name.size_bytes});
     if (out.bytes.size() != name.size_bytes) {
-      fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", name_of(key),
+      fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", place.name,
            out.bytes.size(), name.size_bytes);
     }
-    require_content(name_of(key), out.bytes, name.content.hash);
+    require_content(place.name, out.bytes, name.content.hash);
     const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.index_bytes));
-    require_sound(name_of(key), decode_piece_index(start, file_seal(), out.records), start,
+    require_sound(place.name, decode_piece_index(start, file_seal(), out.records), start,
                   seal_.store_id);
     if (name.index_bytes + records_bytes(out.records) != out.bytes.size()) {
-      fail(Errc::corrupted, "{}: the records are not as long as the index says", name_of(key));
+      fail(Errc::corrupted, "{}: the records are not as long as the index says", place.name);
     }
     if (cache_ != nullptr) cache_->put(key, start);
     return out;
-  });
+  };
+  return read_twice([&] { return read_content(key, name.content, name.size_bytes, read); });
 }
 
 std::optional<Hold> Remote::hold(const std::string& key) const {
