@@ -477,6 +477,7 @@ class Push {
   // False: it is not the newest. If a head before it is missing, the remote is an older copy, and
   // this store has pushed to it since.
   bool look(const Head& head) {
+    if (head.number == 0) return true;  // the remote is empty
     const auto last = seen_objects_.last_look();
     const bool has_gap =
         last.has_value() && last->generation == head.generation && last->newest_head < head.number;

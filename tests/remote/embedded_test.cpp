@@ -149,7 +149,7 @@ TEST_F(EmbeddedTest, GcGivesThemObjectsBeforeItDeletesHeads) {
   EXPECT_GT(collect().heads_removed, 5u);
   EXPECT_TRUE(embedded().empty());
   EXPECT_EQ(count(kHeadPrefix), 1u);
-  EXPECT_GE(count(kPiecePrefix), pieces + 5);
+  EXPECT_GT(count(kPiecePrefix), pieces + 2);
   expect_good_remote();
   expect_contents(*clone_to("a"), contents);
   expect_url_has_it();
@@ -226,9 +226,10 @@ TEST_F(EmbeddedTest, ABranchDoesNotReferToThoseOfAnother) {
 
 TEST_F(EmbeddedTest, ADamagedOneIsFoundAndMended) {
   Replicator replicator = this->replicator();
-  replicate(replicator, 5);
-  for (const EmbeddedObject& object : embedded()) {
-    damage(object);
+  replicate(replicator, 0);
+  for (const bool is_list : {false, true}) {
+    for (int i = 0; i < 3; ++i) step_and_push(replicator);
+    damage(is_list ? embedded().back() : embedded().front());
     const auto found = damages();
     ASSERT_FALSE(found.empty());
     EXPECT_EQ(found.front().versions, std::vector<std::string>{"main"});
@@ -236,12 +237,8 @@ TEST_F(EmbeddedTest, ADamagedOneIsFoundAndMended) {
     const RemoteRepairReport report = repair_remote(*store, url(), nullptr);
     EXPECT_FALSE(report.found.empty());
     EXPECT_TRUE(report.left.empty());
-    expect_contents(*clone_to("after-" + std::to_string(object.head) + "-" +
-                              std::to_string(object.offset_bytes)),
-                    contents);
-    step_and_push(replicator);
+    expect_contents(*clone_to(is_list ? "a" : "b"), contents);
     expect_good_remote();
-    if (embedded().empty()) break;
   }
   collect();
   expect_good_remote();
@@ -306,6 +303,23 @@ TEST_F(EmbeddedTest, AnOlderCopyOfTheRemoteIsFoundLater) {
   push(replicator);
   expect_good_remote();
   expect_contents(*clone_to("a"), contents);
+}
+
+TEST_F(EmbeddedTest, ALookAtTheHeadsFindsNoLossWhereNoneIs) {
+  const auto objects = std::make_shared<OutObjects>(this->objects());
+  Replicator replicator = this->replicator(objects);
+  replicate(replicator, 3);  // from an empty remote
+  for (int i = 0; i < 2; ++i) {
+    objects->is_out = true;  // after an error the next push looks
+    line.step_with(*writer_);
+    EXPECT_FALSE(replicator.push_new());
+    objects->is_out = false;
+    push(replicator);
+    const std::uint64_t order = store::read_snapshot(*store, "s0").order;
+    EXPECT_TRUE(read_remote_file(*store, "origin").replicated.contains(order));
+    step_and_push(replicator);
+  }
+  expect_good_remote();
 }
 
 TEST_F(EmbeddedTest, StatCountsThem) {
