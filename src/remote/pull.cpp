@@ -284,11 +284,11 @@ class Pull {
     }
     const bool is_new = add_pieces(missing, fresh);
     if (is_new) {
-      try {
-        for (const PieceName& piece : fresh.list) give_own_object(remote_, piece);
-      } catch (const Error& e) {  // a gc may have deleted its head
-        if (e.code() != Errc::not_found || !has_gc_begun()) throw;
-        return false;
+      const auto lost = give_own_pieces(remote_, fresh.list);
+      if (!lost.empty()) {  // a gc may have deleted its head
+        if (has_gc_begun()) return false;
+        fail(Errc::corrupted, "{}: it is lost or damaged in its head",
+             remote_.name_of(piece_key(lost.front().content)));
       }
       put_hold(session_, missing.list);
       if (has_gc_begun()) return false;

@@ -9,6 +9,8 @@
 //      recognizes this one if it is interrupted.
 //   6. Create the next head if its number is free: the commit point. Otherwise begin again at 2.
 //   7. Check that the head counts (Remote::publish()), then note the write ids as seen.
+// If the remote turns out to be an older copy of itself, all of it is looked at again, and no object
+// counts as existing because a head has it.
 #include "remote/push.hpp"
 
 #include <algorithm>
@@ -176,14 +178,21 @@ class Push {
   }
 
   PushReport run() {
-    if (const auto guess = remote_.cached_head(); guess.has_value() && try_guess(*guess)) {
-      return report_;
-    }
-    note_lost_heads();
+    const auto guess = remote_.cached_head();
+    if (guess.has_value() && try_guess(*guess)) return report_;
     if (options_.dry_run) seen_objects_.forget();  // it has counted objects as uploaded
     for (int i = 0; i < kMaxTries; ++i) {
-      const StoredHead newest = session_.newest_head();
-      if (session_.has_lost()) seen_objects_.forget();
+      const bool knew_loss = session_.has_lost();
+      StoredHead newest = session_.newest_head();
+      if (i == 0 && guess.has_value() && is_lost_since(guess->head, newest.head)) {
+        has_lost_heads_ = true;
+        if (is_cut_off(*guess, newest.head)) {
+          remote_.objects().remove(head_key(newest.head.number));
+          newest = session_.newest_head();
+        }
+      }
+      if (!knew_loss && session_.has_lost()) seen_objects_.forget();
+      note_lost_heads();
       if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: other stores have pushed {} times meanwhile", remote_.objects().url(),
@@ -216,7 +225,7 @@ class Push {
     check_writer(base.head, next);
     if (base.head.number == 0) seen_objects_.forget();
     assumed_objects_.clear();
-    assumed_heads_.clear();
+    assumed_embedded_.clear();
     if (!is_guess) {
       look_at_newest(base.head);
       load_seen_objects(base.head);
@@ -237,11 +246,11 @@ class Push {
     note(changed, true);
     const bool copies = seen_objects_.wants_copy();
     const Remote::Lists lists = copies ? copied_lists(*changed.back()) : Remote::Lists();
-    const auto published =
-        remote_.publish(base, std::move(next), copies ? &lists : nullptr, embedded);
+    const auto published = remote_.publish(base, std::move(next), copies ? &lists : nullptr,
+                                           embedded, &has_lost_heads_);
     if (!published.has_value()) return false;
     if (copies) seen_objects_.note_copy();
-    seen_objects_.add_head(published->head.number);
+    seen_objects_.add_head(published->head);
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
@@ -251,7 +260,21 @@ class Push {
   // Lists the remote's objects, so that the push does not refer to lost ones. Concurrently writes
   // the superblock if it is missing: the first store that pushes owns the remote.
   void load_seen_objects(const Head& base) {
-    seen_objects_.load(remote_, base, pool_, [&] { require_superblock(); });
+    seen_objects_.load(remote_, embedded_of_related(base), pool_, [&] { require_superblock(); });
+  }
+
+  // Embedded objects that this push may refer to, or compares with.
+  std::vector<EmbeddedObject> embedded_of_related(const Head& base) const {
+    std::vector<EmbeddedObject> out;
+    if (!uses_embedded_ || !has_embedded(base.versions)) return out;
+    std::set<const RemoteVersion*> related;
+    for (const VersionToPush& version : versions_) {
+      related.merge(related_names(base, version.entry));
+    }
+    for (const RemoteVersion* name : related) {
+      out.insert(out.end(), name->embedded.begin(), name->embedded.end());
+    }
+    return out;
   }
 
   void require_superblock() const {
@@ -290,8 +313,8 @@ class Push {
         });
     if (at == embedded.end()) return nullptr;
     if (!seen_objects_.is_known()) {
-      assumed_heads_.insert(at->head);
-    } else if (!seen_objects_.has_head(at->head)) {
+      assumed_embedded_.insert(*at);
+    } else if (!seen_objects_.has(remote_, *at)) {
       return nullptr;
     }
     return &*at;
@@ -417,6 +440,7 @@ class Push {
                                 const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
     // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    // Whether it still exists is asked after that put (Remote::publish()).
     const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
     if (is_guess && !tries) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
@@ -433,7 +457,7 @@ class Push {
     const bool looks = !seen_objects_.is_known();
     if (!looks && !options_.dry_run) session_.follow_key_slots(false);
     if (looks) {
-      for (auto& part : seen_objects_.load_tasks(remote_, base.head))
+      for (auto& part : seen_objects_.load_tasks(remote_, embedded_of_related(base.head)))
         questions.push_back(std::move(part));
       questions.push_back([&] { require_superblock(); });
     }
@@ -449,8 +473,8 @@ class Push {
     if (needs_table) seen_objects_.add(table_key, old_table.size_bytes);
     for (const auto& [key, size_bytes] : assumed_objects_)
       require_newest(seen_objects_.has(key, size_bytes));
-    for (const std::uint64_t number : assumed_heads_)
-      require_newest(seen_objects_.has_head(number));
+    for (const EmbeddedObject& object : assumed_embedded_)
+      require_newest(seen_objects_.has(remote_, object));
     require_newest(!is_guess || !uploads.has_found_damage());
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
@@ -458,43 +482,61 @@ class Push {
     return embedded;
   }
 
-  // Whether the remote has the guessed head, and those since the last look.
+  // Whether the remote has the guessed head, and that of the last look.
   void look_at_guess(const Head& guess) {
     require_newest(remote_.has_head(guess.id()));
-    require_newest(look(guess));
+    look(guess);
     require_newest(!has_lost_heads_);
   }
 
-  // The same, of a head that was read: the remote may have lost objects. gc of the remote deletes
-  // heads, and begins a generation.
+  // The same, of a head that was read. gc of the remote deletes objects and heads, and begins a
+  // generation.
   void look_at_newest(const Head& newest) {
     const auto last = seen_objects_.last_look();
     if (last.has_value() && last->generation != newest.generation) seen_objects_.forget();
-    look(newest);
+    if (newest.number != 0) look(newest);
     note_lost_heads();
   }
 
-  // False: it is not the newest. If a head before it is missing, the remote is an older copy, and
-  // this store has pushed to it since.
-  bool look(const Head& head) {
-    if (head.number == 0) return true;  // the remote is empty
-    const auto last = seen_objects_.last_look();
-    const bool has_gap =
-        last.has_value() && last->generation == head.generation && last->newest_head < head.number;
-    if (has_gap) {
-      const auto there = remote_.heads_since(last->newest_head, head.number);
-      if (there.empty() || there.front() != head.number) return false;
-      const std::size_t last_at = head.number - last->newest_head;
-      has_lost_heads_ |= there.size() <= last_at || there[last_at] != last->newest_head;
+  void note_lost_heads() {
+    if (std::exchange(has_lost_heads_, false)) {
+      session_.note_lost();
+      seen_objects_.forget();
     }
-    seen_objects_.note_look({head.number, head.generation});
-    return true;
+    if (session_.has_lost()) uses_embedded_ = false;
   }
 
-  void note_lost_heads() {
-    if (!std::exchange(has_lost_heads_, false)) return;
-    session_.note_lost();
-    seen_objects_.forget();
+  // Each push asks for the head before its own. A restore that went on during a push may have kept
+  // that head, and lost earlier ones: the head of the last look must exist, too.
+  void look(const Head& head) {
+    const auto last = seen_objects_.last_look();
+    if (last.has_value() && last->generation == head.generation &&
+        is_lost(last->newest_head, head)) {
+      has_lost_heads_ = true;
+    }
+    seen_objects_.note_look({head.id(), head.generation});
+  }
+
+  // Whether the newest head does not follow this one, which the store has seen earlier in the same
+  // generation.
+  bool is_lost_since(const Head& seen, const Head& newest) const {
+    return seen.number != 0 && newest.number != 0 && seen.generation == newest.generation &&
+           is_lost(seen.id(), newest);
+  }
+  // Whether a push of this store has published that head after one that was lost, and was interrupted
+  // before it removed it again. It hides what others have published since.
+  bool is_cut_off(const StoredHead& before, const Head& head) const {
+    return !options_.dry_run && head.before == before.hash &&
+           std::ranges::any_of(session_.file().branches, [&](const SeenBranch& branch) {
+             const RemoteVersion* const there = head.find(branch.name);
+             return branch.intended != WriteId{} && there != nullptr &&
+                    there->write_id == branch.intended;
+           });
+  }
+  // gc deletes the witness before a later head. An older Vellum has none.
+  bool is_lost(const HeadId& seen, const Head& newest) const {
+    if (seen == newest.id() || newest.witness().number == 0) return false;
+    return !remote_.has_head(seen) && remote_.has_head(newest.witness());
   }
 
   // The lists of the last version, if they are a small part of the push.
@@ -572,7 +614,7 @@ class Push {
     const auto add = [&](const std::string& key, const ContentName& name,
                          std::uint64_t size_bytes) {
       if (const auto fresh = small.find(key); fresh != small.end()) {
-        entry.embedded.push_back({number, out.size(), size_bytes, hash_start(name.hash)});
+        entry.embedded.push_back({number, 0, out.size(), size_bytes, hash_start(name.hash)});
         out.insert(out.end(), fresh->second.begin(), fresh->second.end());
       } else if (const auto* old = find_embedded(key, name, size_bytes, own_embedded_)) {
         entry.embedded.push_back(*old);
@@ -717,9 +759,10 @@ class Push {
   SeenObjects own_seen_objects_;
   SeenObjects& seen_objects_;
   mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
-  mutable std::set<std::uint64_t> assumed_heads_;
+  mutable std::set<EmbeddedObject> assumed_embedded_;
   bool has_lost_heads_ = false;  // the remote; set by one thread during upload()
-  const bool own_branches_only_, embeds_, uses_embedded_;
+  const bool own_branches_only_, embeds_;
+  bool uses_embedded_;
   std::vector<EmbeddedObject> own_embedded_;  // of the version's entry in the base, if it may stay
   base::ThreadPool pool_;
   FollowedBranches own_followed_;

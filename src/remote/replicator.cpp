@@ -133,9 +133,15 @@ std::string Replicator::push_once() {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
-    const bool has_listed = is_check_due() && check_remote(*session);
+    bool has_listed = is_check_due() && check_remote(*session);
     if (seen_objects_.is_known()) session->follow_key_slots(false);  // also without new versions
-    const bool has_snapshots = push_fresh(*session);
+    const bool knew_loss = session->has_lost();
+    bool has_snapshots = push_fresh(*session);
+    if (session->has_lost() && !knew_loss) {  // the push has found it: everything is sent again
+      checked_.reset();
+      has_listed |= check_remote(*session);
+      has_snapshots |= push_fresh(*session);
+    }
     if (forgets_ && (has_listed || has_snapshots)) forget_old(*session);
     checked_ = Clock::now();
   }

@@ -259,10 +259,11 @@ class Verifier {
   }
 
   bool is_in_head(const PieceName& name) const {
-    const auto place = remote_.embedded(name.content, name.size_bytes);
-    if (!place.has_value()) return false;
-    const auto head = sizes_.find(head_key(place->head));
-    return head != sizes_.end() && head->second >= place->offset_bytes + place->size_bytes;
+    return std::ranges::any_of(remote_.embedded(name.content, name.size_bytes),
+                               [&](const EmbeddedObject& object) {
+                                 const auto head = sizes_.find(head_key(object.head));
+                                 return head != sizes_.end() && head->second >= end_of(object);
+                               });
   }
 
   void require_size(const std::string& key, std::uint64_t size_bytes) const {
@@ -404,6 +405,7 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
+  RemoteGcReport report;
   std::optional<std::set<std::string>> needed;
   for (Attempts attempts(remote.objects()); !needed.has_value();) {
     attempts.begin();
@@ -412,14 +414,13 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
     needed = needed_keys(remote, boundary);
     if (dry_run || !needed.has_value()) continue;
     boundary = publish_change(remote, [&](Head& next) {
-      give_own_objects(remote, next);
+      report.damaged = give_own_objects(remote, next);
       if (next.generation == UINT32_MAX) fail(Errc::unsupported, "no generation is left");
       ++next.generation;
     });
     needed = needed_keys(remote, boundary);
   }
   const std::uint32_t generation = dry_run ? UINT32_MAX : boundary.generation;
-  RemoteGcReport report;
   std::vector<std::string> garbage;
   for (const ObjectInfo& object : content_objects(remote)) {
     const auto name = content_name(object.key);

@@ -50,6 +50,7 @@ RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::str
 struct RemoteGcReport {
   std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
   std::uint64_t objects_left = 0, bytes_left = 0;
+  std::vector<std::string> damaged;  // branches with lost or damaged pieces, which a repair mends
 };
 // Deletes objects that no version and no hold needs. A dry run only reports them: it deletes
 // nothing and publishes no boundary.

@@ -113,10 +113,26 @@ class EmbeddedTest : public RemoteTest {
     store::test::expect_same(*store::test::open_version(*there, "main"), contents["main"]);
   }
 
+  // As the owner of a bucket does.
+  void back_up() { files::copy(dir.path("r"), dir.path("backup"), files::copy_options::recursive); }
+  void restore() {
+    files::remove_all(dir.path("r"));
+    files::copy(dir.path("backup"), dir.path("r"), files::copy_options::recursive);
+  }
+  // Another store with a snapshot of its own, which is not pushed yet.
+  std::shared_ptr<StoreDirectory> other_with(const std::string& snapshot) {
+    auto other = clone_to("other");
+    Line line(*other, "side-of-other", 7);
+    line.begin();
+    line.step(snapshot, 4);
+    contents[snapshot] = line.bytes();
+    return other;
+  }
+
   std::unique_ptr<BranchWriter> writer_;
 };
 
-TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndOneSmallRead) {
+TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndTwoSmallReads) {
   const auto objects = std::make_shared<CountedObjects>(this->objects());
   Replicator replicator = this->replicator(objects);
   replicate(replicator, 2);
@@ -124,8 +140,8 @@ TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndOneSmallRead) {
     objects->forget();
     step_and_push(replicator);
     EXPECT_EQ(objects->written, std::vector<std::string>{head_key(newest().number)});
-    EXPECT_EQ(objects->reads, 1u);
-    EXPECT_EQ(objects->bytes_read, kHeadStartBytes);
+    EXPECT_EQ(objects->reads, 2u);  // the starts of the witness and of the head before
+    EXPECT_EQ(objects->bytes_read, 2 * kHeadStartBytes);
     EXPECT_EQ(objects->listings, 0u);
   }
   EXPECT_GE(embedded().size(), 12u);  // pieces and lists
@@ -233,7 +249,11 @@ TEST_F(EmbeddedTest, ADamagedOneIsFoundAndMended) {
     const auto found = damages();
     ASSERT_FALSE(found.empty());
     EXPECT_EQ(found.front().versions, std::vector<std::string>{"main"});
-    EXPECT_ERRC(collect(), Errc::corrupted);
+    if (is_list) {
+      EXPECT_ERRC(collect(), Errc::corrupted);
+    } else {
+      EXPECT_EQ(collect().damaged, std::vector<std::string>{"main"});
+    }
     const RemoteRepairReport report = repair_remote(*store, url(), nullptr);
     EXPECT_FALSE(report.found.empty());
     EXPECT_TRUE(report.left.empty());
@@ -284,23 +304,149 @@ TEST_F(EmbeddedTest, ADamagedNewestHeadIsMendedFromTheStoreOrItsCopy) {
   expect_contents(*clone_to("a"), contents);
 }
 
-// The remote is an older copy of itself, and this store has pushed to it since, without a look.
-TEST_F(EmbeddedTest, AnOlderCopyOfTheRemoteIsFoundLater) {
-  const auto objects = std::make_shared<OutObjects>(this->objects());
-  Replicator replicator = this->replicator(objects);
-  replicate(replicator, 3);
-  files::copy(dir.path("r"), dir.path("backup"), files::copy_options::recursive);
-  step_and_push(replicator);
-  step_and_push(replicator);
-  files::remove_all(dir.path("r"));
-  files::copy(dir.path("backup"), dir.path("r"), files::copy_options::recursive);
-  step_and_push(replicator);
+TEST_F(EmbeddedTest, ATruncatedHeadIsMended) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 5);
+  const auto there = objects();
+  const EmbeddedObject lost = embedded().front();
+  auto bytes = there->get(head_key(lost.head), kMaxHeadBytes);
+  bytes.resize(lost.offset_bytes + 1);
+  there->put(head_key(lost.head), bytes);
   EXPECT_FALSE(damages().empty());
+  EXPECT_TRUE(this->replicator().push_new());  // another process
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+}
+
+// After a restore another store has published a head of that number.
+TEST_F(EmbeddedTest, AnotherHeadOfTheNumberHasNothingOfIt) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 5);
+  const auto there = objects();
+  const EmbeddedObject lost = embedded().front();
+  Head foreign;
+  foreign.number = lost.head;
+  foreign.write_id = random_write_id();
+  auto bytes = encode_head(foreign, store->file_seal());
+  bytes.resize(there->get(head_key(lost.head), kMaxHeadBytes).size());
+  there->put(head_key(lost.head), bytes);
+  {
+    const Remote remote(*there, store->store_seal());
+    for (const PieceName& piece : remote.list(remote.newest_head().head.find("main")->list)) {
+      if (hash_start(piece.content.hash) != lost.hash_start) continue;
+      EXPECT_ERRC(remote.piece(piece), Errc::not_found);  // not damaged
+    }
+  }
+  EXPECT_TRUE(this->replicator().push_new());  // another process
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+}
+
+TEST_F(EmbeddedTest, DamageBehindTheNewestHeadIsNoLostHead) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 3);
+  const auto other = other_with("theirs");
+  const auto there = objects();
+  const std::string key = head_key(newest().number);
+  const auto good = there->get(key, kMaxHeadBytes);
+  damage(embedded().back());
+  {
+    Session session(*store, "origin");
+    session.newest_head();
+    EXPECT_FALSE(session.has_lost());
+  }
+  push_names(*other, {"theirs"});
+  there->put(key, good);
+  // The head after it is mended from its copy, since it names the right one before it.
+  const std::string newest_key = head_key(newest().number);
+  ASSERT_NE(newest_key, key);
+  const auto newest_bytes = there->get(newest_key, kMaxHeadBytes);
+  auto bad = newest_bytes;
+  bad[100] ^= std::byte{1};
+  there->put(newest_key, bad);
+  repair_remote(*store, url(), nullptr);
+  EXPECT_EQ(there->get(newest_key, kMaxHeadBytes), newest_bytes);
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+}
+
+TEST_F(EmbeddedTest, AnOlderCopyOfTheRemoteIsFoundByTheNextCommit) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 3);
+  back_up();
+  step_and_push(replicator);
+  step_and_push(replicator);
+  restore();
   line.step_with(*writer_);
-  objects->is_out = true;
-  EXPECT_FALSE(replicator.push_new());
-  objects->is_out = false;
   push(replicator);
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+  step_and_push(replicator);
+  contents["main"] = line.bytes();
+  collect();
+  expect_good_remote();
+  expect_contents(*clone_to("b"), contents);
+}
+
+// Not only for the branch that has a new commit.
+TEST_F(EmbeddedTest, AfterARestoreAllBranchesAndSnapshotsAreSentAgain) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 2);
+  Line side(*store, "side", 9);
+  side.begin();
+  side.step("", 4);
+  push(replicator);
+  back_up();
+  side.step("s-side", 8);
+  contents["side"] = contents["s-side"] = side.bytes();
+  push(replicator);
+  step_and_push(replicator);
+  restore();
+  line.step_with(*writer_);
+  push(replicator);
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+}
+
+// Before this store has noticed it.
+TEST_F(EmbeddedTest, WhatAnotherStorePushesToARestoredRemoteStays) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 3);
+  const auto other = other_with("theirs");
+  back_up();
+  for (int i = 0; i < 3; ++i) step_and_push(replicator);
+  restore();
+  push_names(*other, {"theirs"});
+  line.step_with(*writer_);
+  push(replicator);
+  ASSERT_NE(newest().find("theirs"), nullptr);
+  collect();
+  expect_good_remote();
+  expect_contents(*clone_to("a"), contents);
+}
+
+// The other store has taken all numbers of this store's heads, and more.
+TEST_F(EmbeddedTest, ARestoredRemoteWithMoreHeadsOfAnotherStoreIsFound) {
+  Replicator replicator = this->replicator();
+  replicate(replicator, 3);
+  const auto other = other_with("theirs");
+  back_up();
+  writer_.reset();
+  step("s1", 60);
+  push(replicator);
+  writer_ = line.step_and_stay();
+  push(replicator);
+  restore();
+  push_names(*other, {"theirs"});
+  Line more(*other, "more", 8);
+  more.begin();
+  for (int i = 0; i < 5; ++i) {
+    more.step("t" + std::to_string(i), 2);
+    push_names(*other, {"t" + std::to_string(i)});
+  }
+  line.step_with(*writer_);
+  push(replicator);
+  EXPECT_NE(newest().find("theirs"), nullptr);
   expect_good_remote();
   expect_contents(*clone_to("a"), contents);
 }

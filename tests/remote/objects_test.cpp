@@ -247,7 +247,7 @@ TEST(RemoteObjects, ObjectsFollowTheFrameOfAHead) {
     const Bytes objects(5000, std::byte{7});
     Head head = sample_head_with_objects();
     auto& embedded = head.versions[0].embedded;
-    embedded = {{6, 640, 300, 5}, {7, 0, 904, 6}, {7, 904, 4096, 7}};
+    embedded = {{6, 66, 640, 300, 5}, {7, 77, 0, 904, 6}, {7, 77, 904, 4096, 7}};
     const Bytes bytes = encode_head_with(head, objects, seal);
     const std::uint64_t at = embedded[1].offset_bytes;
     EXPECT_EQ(embedded[2].offset_bytes, at + 904);
@@ -264,6 +264,14 @@ TEST(RemoteObjects, ObjectsFollowTheFrameOfAHead) {
     EXPECT_NE(decode_head(plain, seal, again), nullptr);
     head.versions[0].embedded.back().head = head.number + 1;
     EXPECT_STREQ(decode_head(encode_head(head, seal), seal, again), "malformed");
+    // No more than a push ever has: each costs a reader memory.
+    for (const std::size_t more : {0, 1}) {
+      embedded.clear();
+      for (std::size_t i = 0; i < kMaxEmbeddedObjects + more; ++i) {
+        embedded.push_back({6, 66, 640 + i, 1, 5});
+      }
+      EXPECT_EQ(decode_head(encode_head(head, seal), seal, again) == nullptr, more == 0);
+    }
   }
 }
 

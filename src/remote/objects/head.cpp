@@ -111,6 +111,19 @@ std::vector<std::byte> encode_head_with(Head& head, std::span<const std::byte> o
   return out;
 }
 
+bool has_sound_objects(const Head& head, std::span<const std::byte> bytes) {
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      if (object.head != head.number) continue;
+      if (end_of(object) > bytes.size()) return false;
+      const auto part = bytes.subspan(static_cast<std::size_t>(object.offset_bytes),
+                                      static_cast<std::size_t>(object.size_bytes));
+      if (hash_start(base::sha256(part)) != object.hash_start) return false;
+    }
+  }
+  return true;
+}
+
 std::span<const std::byte> frame_of_head(std::span<const std::byte> bytes) noexcept {
   if (!says_it_embeds(bytes)) return bytes;
   ByteReader in(bytes);

@@ -32,11 +32,12 @@ void write_object_name(ByteWriter& w, const ObjectName& object) {
 }
 
 void write_embedded(ByteWriter& w, const std::vector<EmbeddedObject>& objects) {
-  assert(std::ranges::is_sorted(objects));
+  assert(std::ranges::is_sorted(objects) && objects.size() <= kMaxEmbeddedObjects);
   w.varint(objects.size());
   std::uint64_t head = 0;
   for (const EmbeddedObject& object : objects) {
     w.varint(object.head - head);
+    if (object.head != head) w.u64(object.head_id);
     w.varint(object.offset_bytes);
     w.varint(object.size_bytes);
     w.u64(object.hash_start);
@@ -46,13 +47,18 @@ void write_embedded(ByteWriter& w, const std::vector<EmbeddedObject>& objects) {
 
 bool read_embedded(ByteReader& in, std::vector<EmbeddedObject>& out) {
   const std::uint64_t count = in.varint();
-  if (!in.ok() || count == 0 || count > in.left() / kMinEmbeddedBytes) return false;
-  std::uint64_t head = 0;
+  if (!in.ok() || count == 0 || count > kMaxEmbeddedObjects ||
+      count > in.left() / kMinEmbeddedBytes) {
+    return false;
+  }
+  std::uint64_t head = 0, head_id = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t step = in.varint();
     EmbeddedObject& object = out.emplace_back();
     if (step > UINT64_MAX - head) return false;
     object.head = head += step;
+    if (step != 0) head_id = in.u64();
+    object.head_id = head_id;
     object.offset_bytes = in.varint();
     object.size_bytes = in.varint();
     object.hash_start = in.u64();
@@ -168,6 +174,8 @@ bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
 }
 
 }  // namespace
+
+std::uint64_t id_start(const WriteId& id) noexcept { return ByteReader(id).u64(); }
 
 bool has_embedded(std::span<const RemoteVersion> names) noexcept {
   return std::ranges::any_of(names, [](const auto& name) { return !name.embedded.empty(); });

@@ -17,6 +17,10 @@
 namespace vellum::remote {
 
 using WriteId = std::array<std::byte, 16>;
+// As EmbeddedObject::head_id has it.
+std::uint64_t id_start(const WriteId& id) noexcept;
+// Of one version, at most.
+inline constexpr std::size_t kMaxEmbeddedObjects = 1024;
 
 struct RemoteVersion {
   bool is_branch = false;

@@ -12,31 +12,56 @@ constexpr std::chrono::seconds kCopyInterval{60}, kLookInterval{60};
 
 }  // namespace
 
-void SeenObjects::load(const Remote& remote, const Head& head, base::ThreadPool& pool,
+void SeenObjects::load(const Remote& remote, EmbeddedObjects embedded, base::ThreadPool& pool,
                        const std::function<void()>& task) {
   if (is_known()) return;
-  auto tasks = load_tasks(remote, head);
+  auto tasks = load_tasks(remote, std::move(embedded));
   tasks.push_back(task);
   pool.parallel_for(tasks.size(), [&](std::size_t i, std::size_t) { tasks[i](); });
   finish_loading();
 }
 
-std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote, const Head& head) {
+// Two small requests for each head: a listing would have no ids, and all heads between them.
+std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote,
+                                                           EmbeddedObjects embedded) {
   std::vector<std::function<void()>> out{[this, &remote] { add_listed(remote, kPiecePrefix); },
                                          [this, &remote] { add_listed(remote, kListPrefix); }};
-  std::uint64_t oldest = UINT64_MAX;
-  for (const RemoteVersion& version : head.versions) {
-    if (!version.embedded.empty()) oldest = std::min(oldest, version.embedded.front().head);
-  }
-  if (oldest != UINT64_MAX) {
-    out.push_back(
-        [this, &remote, oldest, newest = head.number] { add_heads(remote, oldest, newest); });
+  std::ranges::sort(embedded);  // the last object of each head is last
+  for (std::size_t i = 0; i < embedded.size(); ++i) {
+    if (i + 1 < embedded.size() && embedded[i + 1].head == embedded[i].head &&
+        embedded[i + 1].head_id == embedded[i].head_id) {
+      continue;
+    }
+    out.push_back([this, &remote, last = embedded[i]] { has(remote, last); });
   }
   return out;
 }
 
-void SeenObjects::add_heads(const Remote& remote, std::uint64_t oldest, std::uint64_t newest) {
-  for (const std::uint64_t number : remote.heads_since(oldest, newest)) add_head(number);
+bool SeenObjects::has(const Remote& remote, const EmbeddedObject& object) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = heads_.find(object.head);
+    if (at != heads_.end() && at->second.id != object.head_id) return false;
+    if (at != heads_.end() && at->second.size_bytes >= end_of(object)) return true;
+  }
+  if (!remote.has_embedded(object)) return false;
+  const std::lock_guard lock(mutex_);
+  auto& head = heads_[object.head];
+  head.id = object.head_id;
+  head.size_bytes = std::max(head.size_bytes, end_of(object));
+  return true;
+}
+
+void SeenObjects::add_head(const Head& head) {
+  SeenHead seen{id_start(head.write_id), 0};
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      if (object.head == head.number) seen.size_bytes = std::max(seen.size_bytes, end_of(object));
+    }
+  }
+  if (seen.size_bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  heads_[head.number] = seen;
 }
 
 void SeenObjects::finish_loading() {
@@ -62,6 +87,7 @@ void SeenObjects::forget() {
   sizes_.clear();
   heads_.clear();
   looked_.reset();
+  last_look_.reset();
 }
 
 bool SeenObjects::wants_copy() const {
@@ -88,16 +114,6 @@ void SeenObjects::note_look(const Look& look) {
   const std::lock_guard lock(mutex_);
   looked_ = std::chrono::steady_clock::now();
   last_look_ = look;
-}
-
-bool SeenObjects::has_head(std::uint64_t number) const {
-  const std::lock_guard lock(mutex_);
-  return heads_.contains(number);
-}
-
-void SeenObjects::add_head(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  heads_.insert(number);
 }
 
 bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,18 +15,20 @@
 
 namespace vellum::remote {
 
-// What a process has seen of the remote: the lists and pieces of a listing, with their sizes. A
-// head may refer to objects that were lost since: a push must not build on these.
+// What a process has seen of the remote: the lists and pieces of a listing, with their sizes, and
+// heads with embedded objects. A head may refer to objects that were lost since: a push must not build
+// on these.
 //
 // Threads: all calls from any thread.
 class SeenObjects {
  public:
-  // Lists the objects unless they are known, and the heads in which versions of `head` have objects.
+  using EmbeddedObjects = std::vector<EmbeddedObject>;
+  // Lists the objects unless they are known, and looks at the heads that have these embedded ones.
   // Runs `task` concurrently. Makes the listed objects durable.
-  void load(const Remote& remote, const Head& head, base::ThreadPool& pool,
+  void load(const Remote& remote, EmbeddedObjects embedded, base::ThreadPool& pool,
             const std::function<void()>& task);
   // The tasks of load(), for a caller with its own pool. After the last one, call finish_loading().
-  std::vector<std::function<void()>> load_tasks(const Remote& remote, const Head& head);
+  std::vector<std::function<void()>> load_tasks(const Remote& remote, EmbeddedObjects embedded);
   void finish_loading();
   bool is_known() const;
   // The remote may have changed: the next load() lists it again.
@@ -37,18 +38,20 @@ class SeenObjects {
   bool wants_copy() const;
   void note_copy();
 
-  // The newest head when this process has last looked at the remote's heads; nullopt: never. A push
-  // that follows the own pushes of this process looks once a minute.
+  // The newest head when this process has last looked for an older one; nullopt: never. A push that
+  // follows the own pushes of this process looks once a minute.
   struct Look {
-    std::uint64_t newest_head = 0;
+    HeadId newest_head;
     std::uint32_t generation = 0;
   };
   bool wants_look() const;
   std::optional<Look> last_look() const;
   void note_look(const Look& look);
 
-  bool has_head(std::uint64_t number) const;
-  void add_head(std::uint64_t number);
+  // Whether the head exists, and is long enough. Asks the remote about a head that is not known.
+  bool has(const Remote& remote, const EmbeddedObject& object);
+  // A head that this process has published.
+  void add_head(const Head& head);
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
   bool has(const PieceName& piece) const;
@@ -58,12 +61,14 @@ class SeenObjects {
 
  private:
   void add_listed(const Remote& remote, const char* prefix);
-  void add_heads(const Remote& remote, std::uint64_t oldest, std::uint64_t newest);
 
   mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
-  std::set<std::uint64_t> heads_;
+  struct SeenHead {
+    std::uint64_t id = 0, size_bytes = 0;  // the size is at least this
+  };
+  std::map<std::uint64_t, SeenHead> heads_;  // by number
   std::optional<std::chrono::steady_clock::time_point> copied_, looked_;
   std::optional<Look> last_look_;
 };

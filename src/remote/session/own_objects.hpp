@@ -8,10 +8,11 @@
 
 namespace vellum::remote {
 
-// Does nothing if no head has it. Durable on return. Errc::corrupted: it is damaged, or the head is
-// lost.
-void give_own_object(const Remote& remote, const PieceName& piece);
-// The lists and pieces of each version in the head. Then they are no longer embedded in it.
-void give_own_objects(const Remote& remote, Head& head);
+// Those pieces that heads have, concurrently. Durable on return. Returns the pieces that are lost or
+// damaged.
+std::vector<PieceName> give_own_pieces(const Remote& remote, const PieceList& pieces);
+// The lists and pieces of each version in the head. Then they are no longer embedded in it. Returns
+// the versions with lost or damaged pieces. Errc::not_found, corrupted: a list is.
+std::vector<std::string> give_own_objects(const Remote& remote, Head& head);
 
 }  // namespace vellum::remote

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ namespace vellum::remote {
 
 struct StoredHead {
   Head head;                         // with all of its versions; number 0: the remote has none
-  base::Sha256 hash{};               // of its bytes
+  base::Sha256 hash{};               // of its frame
   std::vector<RemoteVersion> table;  // the versions in its name table
 };
 
@@ -75,11 +76,11 @@ class Remote {
                          std::span<const std::byte> copy) const;
   // The newest head in the cache; the remote may have a newer one.
   std::optional<StoredHead> cached_head() const;
-  // The numbers of the newest heads, descending: all from `oldest` on, and perhaps some before it.
-  std::vector<std::uint64_t> heads_since(std::uint64_t oldest, std::uint64_t newest) const;
   // Whether the remote has this head; its content is not checked. It is the newest if
   // newest_number() agrees, too.
   bool has_head(const HeadId& id) const;
+  // Whether a head has this object: by the head's id and its size; the content is not checked.
+  bool has_embedded(const EmbeddedObject& object) const;
   // The existing heads among these witnesses, oldest first: `newest`, the one before it, and so on.
   std::vector<std::uint64_t> witnesses(HeadId newest) const;
   // The number of the newest head; nullopt: none.
@@ -102,19 +103,21 @@ class Remote {
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. `embedded` are lists and pieces that become part of the
-  // head's object; their offsets in RemoteVersion::embedded are those in these bytes. Nullopt: another store has published that number, or the
-  // remote was emptied meanwhile; no version has changed. Also replaces the copy of the newest
-  // head, with these lists, unless `lists` is null.
+  // head's object; their offsets in RemoteVersion::embedded are those in these bytes. Nullopt:
+  // another store has published that number, or the remote was emptied or restored meanwhile, which
+  // sets `has_lost`; no version has changed. Also replaces the copy of the newest head, with these
+  // lists, unless `lists` is null.
   using Lists = std::vector<std::vector<std::byte>>;
   std::optional<StoredHead> publish(const StoredHead& base, Head next,
                                     const Lists* lists = &kNoLists,
-                                    std::span<const std::byte> embedded = {}) const;
+                                    std::span<const std::byte> embedded = {},
+                                    bool* has_lost = nullptr) const;
 
   // Lists and pieces that the versions of these heads have in heads are read from there. Heads that
   // this object has read are known.
   void learn_embedded(const Head& head) const;
-  // Where a head has the object.
-  std::optional<EmbeddedObject> embedded(const ContentName& name, std::uint64_t size_bytes) const;
+  // The places where heads have the object, the newest head first.
+  std::vector<EmbeddedObject> embedded(const ContentName& name, std::uint64_t size_bytes) const;
 
   // A list and its base are read concurrently. The last base stays in memory: read the lists of one
   // base consecutively. Errc::not_found, corrupted; each names the object.
@@ -156,6 +159,8 @@ class Remote {
   std::optional<StoredHead> read_head(std::uint64_t number) const;
   StoredHead decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const;
   StoredHead with_table(StoredHead head) const;
+  std::optional<HeadId> id_of_head(std::uint64_t number) const;
+  bool has_start_of(const EmbeddedObject& object) const;
   struct ObjectPlace;
   std::vector<std::byte> get_part(const ObjectPlace& place, ObjectRange range) const;
   template <typename Read>
@@ -167,7 +172,8 @@ class Remote {
                                      std::uint64_t most_bytes) const;
   void put_newest_copy(const NewestCopy& copy) const;
   std::vector<std::byte> given_list(const base::Sha256& hash) const;
-  bool is_published(const StoredHead& base, const StoredHead& head) const;
+  bool is_published(const StoredHead& base, const StoredHead& head, bool& has_lost) const;
+  bool keeps_base(const StoredHead& base, bool& has_lost) const;
 
   ObjectStore& objects_;
   const format::StoreSeal seal_;
@@ -178,8 +184,8 @@ class Remote {
   mutable std::shared_ptr<const BaseList> last_base_;
   mutable std::string last_head_key_;         // of the head that was read last
   mutable std::vector<std::byte> last_head_;  // its bytes, if it has embedded objects
-  mutable std::map<std::pair<std::uint64_t, std::uint64_t>, EmbeddedObject>
-      embedded_;  // by the start of the hash, and the size
+  // By the start of the hash, and the size.
+  mutable std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<EmbeddedObject>> embedded_;
 };
 
 // The newest head of a remote, by one listing; nullopt: none.
