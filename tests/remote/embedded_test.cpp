@@ -357,7 +357,7 @@ TEST_F(EmbeddedTest, DamageBehindTheNewestHeadIsNoLostHead) {
   }
   push_names(*other, {"theirs"});
   there->put(key, good);
-  // The head after it is mended from its copy, since it names the right one before it.
+  // The head after it is repaired from its copy, since it names the right one before it.
   const std::string newest_key = head_key(newest().number);
   ASSERT_NE(newest_key, key);
   const auto newest_bytes = there->get(newest_key, kMaxHeadBytes);

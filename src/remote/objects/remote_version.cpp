@@ -32,7 +32,7 @@ void write_object_name(ByteWriter& w, const ObjectName& object) {
 }
 
 void write_embedded(ByteWriter& w, const std::vector<EmbeddedObject>& objects) {
-  assert(std::ranges::is_sorted(objects) && objects.size() <= kMaxEmbeddedObjects);
+  assert(std::ranges::is_sorted(objects));
   w.varint(objects.size());
   std::uint64_t head = 0;
   for (const EmbeddedObject& object : objects) {
