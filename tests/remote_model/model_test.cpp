@@ -581,7 +581,7 @@ class StoresModel {
   // A process replicates all versions of the store, whose branches are all its own, with small commits
   // to one of them. Between two of these others work, and the remote may be restored from its backup.
   void replicate(const Place& place) {
-    if (place->own.empty() || !place->pulled.empty() || is_in_group(*place)) return;
+    if (place->own.empty()) return import(place);
     Names names;
     for (const Contents* all : {&place->own, &place->snapshots}) {
       for (const auto& [name, bytes] : *all) names.push_back(name);
@@ -621,6 +621,17 @@ class StoresModel {
     for (const std::string& name : names) hidden_there_.erase(name);
     place->own[branch] = contents.back();
     note_replicated(*place, names);
+  }
+  // Stores of the group have a branch of one name.
+  void replicate_one() {
+    std::vector<Place> able;
+    for (const Place& place : places_) {
+      if (place->pulled.empty() && !is_in_group(*place) && !is_stopped(*place)) {
+        able.push_back(place);
+      }
+    }
+    if (able.empty()) return depth_ == 0 ? copy(places_.front()) : void();
+    replicate(able[pick(able.size())]);
   }
   // A failure of the server passes, or the process ends.
   void push_new(Replicator& replicator) {
@@ -791,7 +802,7 @@ class StoresModel {
     if (kind == 29) return rename(place);
     if (kind == 30) return back_up_remote();
     if (kind == 31) return restore_remote();
-    if (kind > 43) return replicate(place);
+    if (kind > 43 && !is_stopped(*place)) return replicate_one();
     if (kind > 31) return group_step(kind - 32);
     gc_remote();
   }
