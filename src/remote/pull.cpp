@@ -14,6 +14,7 @@
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/branch_relation.hpp"
 #include "remote/session/missing_pieces.hpp"
+#include "remote/session/own_objects.hpp"
 #include "store/branch/changed_branch.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -283,17 +284,25 @@ class Pull {
     }
     const bool is_new = add_pieces(missing, fresh);
     if (is_new) {
-      put_hold(session_, missing.list);
-      if (remote_.newest_number() != head_.number &&
-          remote_.newest_head().head.generation != head_.generation) {
-        return false;
+      const auto lost = give_own_pieces(remote_, fresh.list);
+      if (!lost.empty()) {  // a gc may have deleted its head
+        if (has_gc_begun()) return false;
+        fail(Errc::corrupted, "{}: it is lost or damaged in its head",
+             remote_.name_of(piece_key(lost.front().content)));
       }
+      put_hold(session_, missing.list);
+      if (has_gc_begun()) return false;
     }
     fetch_for_files(fresh);
     if (is_new) write_missing_pieces(store_, missing);
     store_.packs().refresh();
     for (const RemoteVersion* name : to_do) create_empty_packs(store_, name->ref.version);
     return true;
+  }
+
+  bool has_gc_begun() const {
+    return remote_.newest_number() != head_.number &&
+           remote_.newest_head().head.generation != head_.generation;
   }
 
   void fetch_for_files(const VersionPieces& fresh) {

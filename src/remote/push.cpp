@@ -9,6 +9,8 @@
 //      recognizes this one if it is interrupted.
 //   6. Create the next head if its number is free: the commit point. Otherwise begin again at 2.
 //   7. Check that the head counts (Remote::publish()), then note the write ids as seen.
+// If the remote turns out to be an older copy of itself, all of it is looked at again, and no object
+// counts as existing because a head has it.
 #include "remote/push.hpp"
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/fail.hpp"
 #include "remote/objects/list_on_base.hpp"
@@ -42,6 +45,8 @@ constexpr int kMaxTries = 1000;         // each fails since another pusher was f
 constexpr std::size_t kMaxRelated = 3;  // by shared runs, and by sequence
 // Limits for the records in a list besides roots: an absolute one, and a share of the upload.
 constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
+// Small lists and pieces of a replicated commit become a part of the head's object.
+constexpr std::uint64_t kMaxEmbeddedBytes = 128u << 10;
 constexpr std::uint64_t kCopiedShare = 16;  // of the upload: lists beside the copy of the head
 // A working set with at least this many bytes of records has pieces of its own.
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;
@@ -156,6 +161,8 @@ class Push {
         progress_(progress),
         seen_objects_(rules.seen_objects != nullptr ? *rules.seen_objects : own_seen_objects_),
         own_branches_only_(rules.own_branches_only),
+        embeds_(rules.embeds && !options.dry_run),
+        uses_embedded_(rules.uses_embedded),
         pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : version_names(session.store(), options)) {
       versions_.push_back(find_version(session.store(), name, followed(rules)));
@@ -171,13 +178,21 @@ class Push {
   }
 
   PushReport run() {
-    if (const auto guess = remote_.cached_head(); guess.has_value() && try_guess(*guess)) {
-      return report_;
-    }
+    const auto guess = remote_.cached_head();
+    if (guess.has_value() && try_guess(*guess)) return report_;
     if (options_.dry_run) seen_objects_.forget();  // it has counted objects as uploaded
     for (int i = 0; i < kMaxTries; ++i) {
-      const StoredHead newest = session_.newest_head();
-      if (session_.has_lost()) seen_objects_.forget();
+      const bool knew_loss = session_.has_lost();
+      StoredHead newest = session_.newest_head();
+      if (i == 0 && guess.has_value() && is_lost_since(guess->head, newest.head)) {
+        has_lost_heads_ = true;
+        if (is_cut_off(*guess, newest.head)) {
+          remote_.objects().remove(head_key(newest.head.number));
+          newest = session_.newest_head();
+        }
+      }
+      if (!knew_loss && session_.has_lost()) seen_objects_.forget();
+      note_lost_heads();
       if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: other stores have pushed {} times meanwhile", remote_.objects().url(),
@@ -210,14 +225,18 @@ class Push {
     check_writer(base.head, next);
     if (base.head.number == 0) seen_objects_.forget();
     assumed_objects_.clear();
-    if (!is_guess) load_seen_objects();
+    assumed_embedded_.clear();
+    if (!is_guess) {
+      look_at_newest(base.head);
+      load_seen_objects(base.head);
+    }
     std::vector<VersionToPush*> changed;
     for (VersionToPush& version : versions_) {
-      const bool is_there = settle_entry(base.head, version) && is_complete(version.entry.list);
+      const bool is_there = settle_entry(base.head, version) && is_complete(version.entry);
       report_.versions.push_back({version.name, version.is_branch, is_there, version.entry.epoch});
       if (!is_there) changed.push_back(&version);
     }
-    upload(base, is_guess, changed);
+    const auto embedded = upload(base, is_guess, changed);
     if (options_.dry_run) return true;
     if (changed.empty()) {
       if (base.head.number != 0) remote_.objects().make_durable(head_key(base.head.number));
@@ -227,9 +246,11 @@ class Push {
     note(changed, true);
     const bool copies = seen_objects_.wants_copy();
     const Remote::Lists lists = copies ? copied_lists(*changed.back()) : Remote::Lists();
-    const auto published = remote_.publish(base, std::move(next), copies ? &lists : nullptr);
+    const auto published = remote_.publish(base, std::move(next), copies ? &lists : nullptr,
+                                           embedded, &has_lost_heads_);
     if (!published.has_value()) return false;
     if (copies) seen_objects_.note_copy();
+    seen_objects_.add_head(published->head);
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
@@ -238,8 +259,22 @@ class Push {
 
   // Lists the remote's objects, so that the push does not refer to lost ones. Concurrently writes
   // the superblock if it is missing: the first store that pushes owns the remote.
-  void load_seen_objects() {
-    seen_objects_.load(remote_, pool_, [&] { require_superblock(); });
+  void load_seen_objects(const Head& base) {
+    seen_objects_.load(remote_, embedded_of_related(base), pool_, [&] { require_superblock(); });
+  }
+
+  // Embedded objects that this push may refer to, or compares with.
+  std::vector<EmbeddedObject> embedded_of_related(const Head& base) const {
+    std::vector<EmbeddedObject> out;
+    if (!uses_embedded_ || !has_embedded(base.versions)) return out;
+    std::set<const RemoteVersion*> related;
+    for (const VersionToPush& version : versions_) {
+      related.merge(related_names(base, version.entry));
+    }
+    for (const RemoteVersion* name : related) {
+      out.insert(out.end(), name->embedded.begin(), name->embedded.end());
+    }
+    return out;
   }
 
   void require_superblock() const {
@@ -255,31 +290,65 @@ class Push {
     assumed_objects_.emplace(key, size_bytes);
     return true;
   }
-  bool has(const PieceName& piece) const { return has(piece_key(piece.content), piece.size_bytes); }
-  bool has(const ListName& list) const {
-    return std::ranges::all_of(std::array{list.base, list.own}, [&](const ObjectName& object) {
-      return object.size_bytes == 0 || has(list_key(object.content), object.size_bytes);
+  // The same, of an object that one of these heads may have.
+  bool has(const std::string& key, const ContentName& name, std::uint64_t size_bytes,
+           const std::vector<EmbeddedObject>& embedded) const {
+    return find_embedded(key, name, size_bytes, embedded) != nullptr || has(key, size_bytes);
+  }
+  bool has_list(const RemoteVersion& version) const {
+    return std::ranges::all_of(std::array{version.list.base, version.list.own}, [&](const auto& o) {
+      return o.size_bytes == 0 ||
+             has(list_key(o.content), o.content, o.size_bytes, version.embedded);
     });
   }
 
-  // Whether the remote has the list and all of its pieces.
-  bool is_complete(const ListName& name) const {
-    if (!has(name)) return false;
+  // Null: none of the heads has it, or the head or this part of it is lost.
+  const EmbeddedObject* find_embedded(const std::string& key, const ContentName& name,
+                                      std::uint64_t size_bytes,
+                                      const std::vector<EmbeddedObject>& embedded) const {
+    if (!uses_embedded_ || seen_objects_.has_damaged(key, size_bytes)) return nullptr;
+    const auto at =
+        std::ranges::find_if(embedded, [&, start = hash_start(name.hash)](const auto& object) {
+          return object.hash_start == start && object.size_bytes == size_bytes;
+        });
+    if (at == embedded.end()) return nullptr;
+    if (!seen_objects_.is_known()) {
+      assumed_embedded_.insert(*at);
+    } else if (!seen_objects_.has(remote_, *at)) {
+      return nullptr;
+    }
+    return &*at;
+  }
+
+  // Whether the version that is pushed may refer to an object that `other` refers to. What heads
+  // have of a version is kept only as long as its own entry names it.
+  bool may_refer(const std::string& key, const ContentName& name, std::uint64_t size_bytes,
+                 const RemoteVersion& other) const {
+    if (find_embedded(key, name, size_bytes, own_embedded_) != nullptr) return true;
+    const bool is_elsewhere = find_embedded(key, name, size_bytes, other.embedded) != nullptr;
+    return (!is_elsewhere || seen_objects_.is_known()) && has(key, size_bytes);
+  }
+
+  // Whether the remote has the version's list and all of its pieces.
+  bool is_complete(const RemoteVersion& version) const {
+    if (!has_list(version)) return false;
     try {
-      return std::ranges::all_of(remote_.list(name),
-                                 [&](const PieceName& piece) { return has(piece); });
+      return std::ranges::all_of(remote_.list(version.list), [&](const PieceName& piece) {
+        return has(piece_key(piece.content), piece.content, piece.size_bytes, version.embedded);
+      });
     } catch (const Error& e) {
       require_damage(e);
     }
-    for (const ObjectName& object : {name.base, name.own}) {
+    for (const ObjectName& object : {version.list.base, version.list.own}) {
       if (object.size_bytes != 0) seen_objects_.add(list_key(object.content), 0);
     }
     return false;
   }
 
-  // Whether the remote has the list, undamaged. (is_complete() reads it and marks a damaged one.)
-  bool is_readable(const ListName& name) const {
-    return has(name) && (is_complete(name) || has(name));
+  // Whether the remote has the version's list, undamaged. (is_complete() reads it and marks a
+  // damaged one.)
+  bool is_readable(const RemoteVersion& version) const {
+    return has_list(version) && (is_complete(version) || has_list(version));
   }
 
   // Rethrows errors other than damage of an object. REQUIRES: called in the handler of `e`.
@@ -318,6 +387,7 @@ class Push {
     if (is_same_snapshot(*there, version.entry)) {
       version.entry.ref.order = there->ref.order;
       version.entry.list = there->list;
+      version.entry.embedded = there->embedded;
       return true;
     }
     fail(Errc::already_exists, "{}: it has another snapshot '{}'", remote_.objects().url(),
@@ -340,6 +410,7 @@ class Push {
     }
     version.entry.epoch = is_known ? std::max(there->epoch, version.entry.epoch) : there->epoch + 1;
     version.entry.list = there->list;
+    version.entry.embedded = there->embedded;
     const bool unchanged =
         is_known && seen != nullptr &&
         store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == version.seen &&
@@ -364,14 +435,19 @@ class Push {
 
   // Uploads the objects of the changed versions, and a name table if one is due. Small objects are
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
-  void upload(StoredHead& base, bool is_guess, const std::vector<VersionToPush*>& changed) {
+  // Returns the objects that become a part of the next head.
+  std::vector<std::byte> upload(StoredHead& base, bool is_guess,
+                                const std::vector<VersionToPush*>& changed) {
     std::vector<std::function<void()>> questions;
     // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    // Whether it still exists is asked after that put (Remote::publish()).
     const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
     if (is_guess && !tries) {
       questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
     }
-    if (is_guess) questions.push_back([&] { require_newest(remote_.has_head(base.head.id())); });
+    if (is_guess && (!tries || seen_objects_.wants_look())) {
+      questions.push_back([&] { look_at_guess(base.head); });
+    }
     const ObjectName old_table = base.head.table;
     const std::string table_key = names_key(old_table.content);
     const bool needs_table = old_table.size_bytes != 0 && !options_.dry_run;
@@ -381,14 +457,15 @@ class Push {
     const bool looks = !seen_objects_.is_known();
     if (!looks && !options_.dry_run) session_.follow_key_slots(false);
     if (looks) {
-      for (auto& part : seen_objects_.load_tasks(remote_)) questions.push_back(std::move(part));
+      for (auto& part : seen_objects_.load_tasks(remote_, embedded_of_related(base.head)))
+        questions.push_back(std::move(part));
       questions.push_back([&] { require_superblock(); });
     }
     const auto ask = [&] {
       for (const auto& question : std::exchange(questions, {})) question();
     };
     Uploads uploads(remote_, seen_objects_, pool_, ask, options_.dry_run);
-    make_objects(base.head, changed, uploads);
+    std::vector<std::byte> embedded = make_objects(base.head, changed, uploads);
     const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
     if (table.has_value()) uploads.add(table->key, table->bytes);
     uploads.finish(questions);
@@ -396,10 +473,70 @@ class Push {
     if (needs_table) seen_objects_.add(table_key, old_table.size_bytes);
     for (const auto& [key, size_bytes] : assumed_objects_)
       require_newest(seen_objects_.has(key, size_bytes));
+    for (const EmbeddedObject& object : assumed_embedded_)
+      require_newest(seen_objects_.has(remote_, object));
     require_newest(!is_guess || !uploads.has_found_damage());
     if (table.has_value()) table->use(base);
     report_.objects_uploaded = uploads.objects();
-    report_.bytes_uploaded = uploads.bytes();
+    report_.bytes_uploaded = uploads.bytes() + embedded.size();
+    return embedded;
+  }
+
+  // Whether the remote has the guessed head, and that of the last look.
+  void look_at_guess(const Head& guess) {
+    require_newest(remote_.has_head(guess.id()));
+    look(guess);
+    require_newest(!has_lost_heads_);
+  }
+
+  // The same, of a head that was read. gc of the remote deletes objects and heads, and begins a
+  // generation.
+  void look_at_newest(const Head& newest) {
+    const auto last = seen_objects_.last_look();
+    if (last.has_value() && last->generation != newest.generation) seen_objects_.forget();
+    if (newest.number != 0) look(newest);
+    note_lost_heads();
+  }
+
+  void note_lost_heads() {
+    if (std::exchange(has_lost_heads_, false)) {
+      session_.note_lost();
+      seen_objects_.forget();
+    }
+    if (session_.has_lost()) uses_embedded_ = false;
+  }
+
+  // Each push asks for the head before its own. A restore that went on during a push may have kept
+  // that head, and lost earlier ones: the head of the last look must exist, too.
+  void look(const Head& head) {
+    const auto last = seen_objects_.last_look();
+    if (last.has_value() && last->generation == head.generation &&
+        is_lost(last->newest_head, head)) {
+      has_lost_heads_ = true;
+    }
+    seen_objects_.note_look({head.id(), head.generation});
+  }
+
+  // Whether the newest head does not follow this one, which the store has seen earlier in the same
+  // generation.
+  bool is_lost_since(const Head& seen, const Head& newest) const {
+    return seen.number != 0 && newest.number != 0 && seen.generation == newest.generation &&
+           is_lost(seen.id(), newest);
+  }
+  // Whether a push of this store has published that head after one that was lost, and was interrupted
+  // before it removed it again. It hides what others have published since.
+  bool is_cut_off(const StoredHead& before, const Head& head) const {
+    return !options_.dry_run && head.before == before.hash &&
+           std::ranges::any_of(session_.file().branches, [&](const SeenBranch& branch) {
+             const RemoteVersion* const there = head.find(branch.name);
+             return branch.intended != WriteId{} && there != nullptr &&
+                    there->write_id == branch.intended;
+           });
+  }
+  // gc deletes the witness before a later head. An older Vellum has none.
+  bool is_lost(const HeadId& seen, const Head& newest) const {
+    if (seen == newest.id() || newest.witness().number == 0) return false;
+    return !remote_.has_head(seen) && remote_.has_head(newest.witness());
   }
 
   // The lists of the last version, if they are a small part of the push.
@@ -423,8 +560,15 @@ class Push {
     if (!is_newest) throw HeadSuperseded();
   }
 
-  void make_objects(const Head& head, const std::vector<VersionToPush*>& changed,
-                    Uploads& uploads) {
+  // Returns the objects that become a part of the next head; the others are added to the uploads.
+  std::vector<std::byte> make_objects(const Head& head, const std::vector<VersionToPush*>& changed,
+                                      Uploads& uploads) {
+    std::vector<std::byte> embedded;
+    const bool embeds = embeds_ && head.number != 0 && changed.size() == 1 && changed[0]->is_branch;
+    own_embedded_.clear();
+    if (const RemoteVersion* there = embeds ? head.find(changed[0]->name) : nullptr) {
+      own_embedded_ = there->embedded;
+    }
     KnownPieces known;
     BaseLists bases;
     PieceMaker maker(session_.store(), remote_, seen_objects_, head.generation, pool_, progress_);
@@ -440,7 +584,7 @@ class Push {
       const UsedRecords used = used_by_last(*version, needed);
       // With a listing, pieces of an interrupted push are not uploaded again; for few pieces it
       // does not pay.
-      if (records_bytes(missing) >= kMinBytesToList) load_seen_objects();
+      if (records_bytes(missing) >= kMinBytesToList) load_seen_objects(head);
       for (const auto& records : split_by_use(std::move(missing), used.records)) {
         for (const MadePiece& piece : maker.make(records, uploads)) {
           known.add(piece.name, piece.records);
@@ -455,7 +599,35 @@ class Push {
           opening_records(session_.store(), version->entry.ref.version, needed, most_bytes));
       pieces.in_use = {used.pages, known.pieces_with(pieces.list, used.records)};
       version->entry.list = make_list(head, pieces, bases, uploads);
+      version->entry.embedded.clear();
+      if (embeds) embedded = embed(head.number + 1, pieces.list, version->entry, uploads);
     }
+    return embedded;
+  }
+
+  // Takes small objects out of the uploads, for the next head, and names all objects of the version
+  // that heads have.
+  std::vector<std::byte> embed(std::uint64_t number, const PieceList& pieces, RemoteVersion& entry,
+                               Uploads& uploads) const {
+    const auto small = uploads.take_small(kMaxEmbeddedBytes);
+    std::vector<std::byte> out;
+    const auto add = [&](const std::string& key, const ContentName& name,
+                         std::uint64_t size_bytes) {
+      if (const auto fresh = small.find(key); fresh != small.end()) {
+        entry.embedded.push_back({number, 0, out.size(), size_bytes, hash_start(name.hash)});
+        out.insert(out.end(), fresh->second.begin(), fresh->second.end());
+      } else if (const auto* old = find_embedded(key, name, size_bytes, own_embedded_)) {
+        entry.embedded.push_back(*old);
+      }
+    };
+    for (const PieceName& piece : pieces) {
+      add(piece_key(piece.content), piece.content, piece.size_bytes);
+    }
+    for (const ObjectName& list : {entry.list.base, entry.list.own}) {
+      if (list.size_bytes != 0) add(list_key(list.content), list.content, list.size_bytes);
+    }
+    std::ranges::sort(entry.embedded);
+    return out;
   }
 
   UsedRecords used_by_last(const VersionToPush& version,
@@ -484,15 +656,23 @@ class Push {
                     BaseLists& bases) {
     PieceList pieces;
     for (const RemoteVersion* name : related_names(head, version.entry)) {
-      if (!is_readable(name->list)) continue;
+      if (!is_readable(*name)) continue;
       const VersionPieces there = remote_.pieces_of(name->list);
       for (const PieceName& piece : there.list) {
-        if (!known.has(piece) && has(piece)) pieces.push_back(piece);
+        if (!known.has(piece) &&
+            may_refer(piece_key(piece.content), piece.content, piece.size_bytes, *name)) {
+          pieces.push_back(piece);
+        }
       }
       const auto& [base, own] = name->list;
+      const ObjectName& whole = base.size_bytes != 0 ? base : own;
+      if (whole.size_bytes == 0 ||
+          !may_refer(list_key(whole.content), whole.content, whole.size_bytes, *name)) {
+        continue;
+      }
       if (base.size_bytes != 0) {
         bases.add(base, remote_.base_list(base));
-      } else if (own.size_bytes != 0) {
+      } else {
         bases.add(own, std::make_shared<BaseList>(own.content.hash, there));
       }
     }
@@ -579,7 +759,11 @@ class Push {
   SeenObjects own_seen_objects_;
   SeenObjects& seen_objects_;
   mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
-  const bool own_branches_only_;
+  mutable std::set<EmbeddedObject> assumed_embedded_;
+  bool has_lost_heads_ = false;  // the remote; set by one thread during upload()
+  const bool own_branches_only_, embeds_;
+  bool uses_embedded_;
+  std::vector<EmbeddedObject> own_embedded_;  // of the version's entry in the base, if it may stay
   base::ThreadPool pool_;
   FollowedBranches own_followed_;
   std::vector<VersionToPush> versions_;

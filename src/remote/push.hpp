@@ -28,6 +28,9 @@ struct PushRules {
   SeenObjects* seen_objects = nullptr;   // null: the push lists the remote's objects itself
   FollowedBranches* followed = nullptr;  // null: only what the store keeps of earlier processes
   bool own_branches_only = false;  // refuse a branch with another writer unless take_over is set
+  bool embeds = false;             // a small push of one branch becomes a part of the head
+  // What heads have of a version counts as existing. A repair pushes it again.
+  bool uses_embedded = true;
 };
 
 // Pushes all of the versions with one head, or none. Reported versions are durable at the remote.

@@ -55,8 +55,8 @@ void send(Session& session, const std::set<std::string>& names, const ProgressFn
   SeenObjects seen_objects;
   for (const std::string& name : names) {
     try {
-      const PushReport pushed =
-          push(session, {{name}, false}, progress, {.seen_objects = &seen_objects});
+      const PushReport pushed = push(session, {{name}, false}, progress,
+                                     {.seen_objects = &seen_objects, .uses_embedded = false});
       report.objects_uploaded += pushed.objects_uploaded;
       report.bytes_uploaded += pushed.bytes_uploaded;
     } catch (const Error& e) {

@@ -151,9 +151,15 @@ std::string Replicator::push_once() {
 
 void Replicator::push_in(Session& session) {
   session.follow_slots_there(unopened_slots_, is_check_due());
-  const bool has_listed = is_check_due() && check_remote(session);
+  bool has_listed = is_check_due() && check_remote(session);
   if (seen_objects_.is_known()) session.follow_key_slots(false);  // also without new versions
-  const bool has_snapshots = push_fresh(session);
+  const bool knew_loss = session.has_lost();
+  bool has_snapshots = push_fresh(session);
+  if (session.has_lost() && !knew_loss) {  // the push has found it: everything is sent again
+    checked_.reset();
+    has_listed |= check_remote(session);
+    has_snapshots |= push_fresh(session);
+  }
   if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
   checked_ = Clock::now();
 }
@@ -292,8 +298,11 @@ Replicator::NewVersions Replicator::find_new() const {
 void Replicator::push_names(Session& session, const std::vector<std::string>& names) {
   assert(!names.empty());
   try {
-    const PushReport report =
-        push(session, {names, options_.take_over}, nullptr, {&seen_objects_, &followed_, true});
+    const PushReport report = push(session, {names, options_.take_over}, nullptr,
+                                   {.seen_objects = &seen_objects_,
+                                    .followed = &followed_,
+                                    .own_branches_only = true,
+                                    .embeds = true});
     const bool is_new =
         std::ranges::any_of(report.versions, [](const auto& v) { return !v.was_there; });
     const std::lock_guard lock(mutex_);

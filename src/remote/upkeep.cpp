@@ -14,6 +14,7 @@
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/version_records.hpp"
+#include "remote/session/own_objects.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -151,6 +152,11 @@ class Verifier {
     for (const ObjectInfo& object : remote_.objects().list(kPiecePrefix, kEverything)) {
       sizes_[object.key] = object.size_bytes;
     }
+    if (has_embedded(head.versions)) {
+      for (const ObjectInfo& object : remote_.objects().list(kHeadPrefix, kEverything)) {
+        sizes_[object.key] = object.size_bytes;
+      }
+    }
     report_.pieces = users_.size();
     const std::vector<std::pair<PieceName, std::set<std::string>>> pieces(users_.begin(),
                                                                           users_.end());
@@ -181,7 +187,7 @@ class Verifier {
 
   void read_list(const ListName& list, const std::vector<std::string>& users) {
     try {
-      if (bad_bases_.contains(list.base)) return remote_.require_list(list.own);
+      if (bad_bases_.contains(list.base)) return static_cast<void>(remote_.list_bytes(list.own));
       for (const PieceName& piece : remote_.list(list)) {
         users_[piece].insert(users.begin(), users.end());
       }
@@ -193,7 +199,7 @@ class Verifier {
   void check_piece(const PieceName& name, const std::set<std::string>& users) {
     const std::string key = piece_key(name.content);
     try {
-      require_size(key, name.size_bytes);
+      if (!is_in_head(name)) require_size(key, name.size_bytes);
       const auto records = remote_.piece_index(name);
       std::uint64_t bytes_read = name.index_bytes;
       if (name.index_bytes + records_bytes(records) != name.size_bytes) {
@@ -252,6 +258,14 @@ class Verifier {
     });
   }
 
+  bool is_in_head(const PieceName& name) const {
+    return std::ranges::any_of(remote_.embedded(name.content, name.size_bytes),
+                               [&](const EmbeddedObject& object) {
+                                 const auto head = sizes_.find(head_key(object.head));
+                                 return head != sizes_.end() && head->second >= end_of(object);
+                               });
+  }
+
   void require_size(const std::string& key, std::uint64_t size_bytes) const {
     const auto at = sizes_.find(key);
     if (at == sizes_.end()) fail(Errc::not_found, "{}: missing", remote_.name_of(key));
@@ -286,7 +300,7 @@ class Verifier {
   base::ThreadPool pool_;
   std::set<ObjectName> bad_bases_;
   std::map<PieceName, std::set<std::string>> users_;
-  std::map<std::string, std::uint64_t> sizes_;  // of the existing pieces
+  std::map<std::string, std::uint64_t> sizes_;  // of the existing pieces, and of heads with pieces
   std::mutex mutex_;                            // guards the members below
   RemoteVerifyReport report_;
   KnownPieces known_;
@@ -302,7 +316,16 @@ RemoteSpace space_of_remote(const Remote& remote) {
   const auto [head, needed] = needed_by_newest(remote);
   RemoteSpace out;
   out.generation = head.generation;
-  out.heads = remote.objects().list(kHeadPrefix, kEverything).size();
+  for (const ObjectInfo& object : remote.objects().list(kHeadPrefix, kEverything)) {
+    ++out.heads;
+    out.object_bytes += object.size_bytes;
+    if (parse_head_key(object.key) == head.number) out.needed_bytes += object.size_bytes;
+  }
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      if (object.head != head.number) out.needed_bytes += object.size_bytes;
+    }
+  }
   out.holds = read_holds(remote);
   for (const ObjectInfo& object : content_objects(remote)) {
     ++out.objects;
@@ -382,6 +405,7 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
+  RemoteGcReport report;
   std::optional<std::set<std::string>> needed;
   for (Attempts attempts(remote.objects()); !needed.has_value();) {
     attempts.begin();
@@ -389,14 +413,14 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
     // Reads the lists before it publishes the boundary: an unreadable list ends the gc.
     needed = needed_keys(remote, boundary);
     if (dry_run || !needed.has_value()) continue;
-    boundary = publish_change(remote, [](Head& next) {
+    boundary = publish_change(remote, [&](Head& next) {
+      report.damaged = give_own_objects(remote, next);
       if (next.generation == UINT32_MAX) fail(Errc::unsupported, "no generation is left");
       ++next.generation;
     });
     needed = needed_keys(remote, boundary);
   }
   const std::uint32_t generation = dry_run ? UINT32_MAX : boundary.generation;
-  RemoteGcReport report;
   std::vector<std::string> garbage;
   for (const ObjectInfo& object : content_objects(remote)) {
     const auto name = content_name(object.key);

@@ -26,10 +26,11 @@ struct RemoteVerifyReport {
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
 
 struct RemoteSpace {
-  std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists, pieces and
-                                                           // tables of names
-  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, those that a version
-                                                           // or a lazy clone needs
+  std::uint64_t heads = 0, objects = 0;  // objects: lists, pieces and tables of names
+  std::uint64_t object_bytes = 0;        // of these and of the heads
+  std::uint64_t needed_objects = 0;      // those that a version or a lazy clone needs
+  // The same, with the newest head and those parts of other heads that a version needs.
+  std::uint64_t needed_bytes = 0;
   std::uint32_t generation = 0;
   std::vector<Hold> holds;  // of lazy clones
 };
@@ -49,6 +50,7 @@ RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::str
 struct RemoteGcReport {
   std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
   std::uint64_t objects_left = 0, bytes_left = 0;
+  std::vector<std::string> damaged;  // branches with lost or damaged pieces, which a repair mends
 };
 // Deletes objects that no version and no hold needs. A dry run only reports them: it deletes
 // nothing and publishes no boundary.

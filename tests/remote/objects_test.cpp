@@ -35,6 +35,20 @@ std::vector<Structure> structures(const format::FileSeal& seal = store_id()) {
          if (problem == nullptr) again = encode_head(out, seal);
          return problem;
        }},
+      {"head with objects", encode_head(sample_head_with_objects(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
+         Head out;
+         const char* problem = decode_head(bytes, seal, out);
+         if (problem == nullptr) again = encode_head(out, seal);
+         return problem;
+       }},
+      {"table with objects", encode_name_table(sample_head_with_objects().versions, 2, seal),
+       [seal](const Bytes& bytes, Bytes& again) {
+         std::vector<RemoteVersion> out;
+         const char* problem = decode_name_table(bytes, seal, out);
+         if (problem == nullptr) again = encode_name_table(out, UINT32_MAX, seal);
+         return problem;
+       }},
       {"table", encode_name_table(sample_head().versions, 2, seal),
        [seal](const Bytes& bytes, Bytes& again) {
          std::vector<RemoteVersion> out;
@@ -127,7 +141,7 @@ TEST(RemoteObjects, SealedOnesOpenWithTheirKeyAndOnlyAsTheyWere) {
     const std::string name = plain[i].name;
     Bytes again;
     ASSERT_EQ(with_keys[i].decode(sample, again), nullptr) << name;
-    const bool has_own_nonce = name == "head" || name == "hold" || name == "file";
+    const bool has_own_nonce = name.starts_with("head") || name == "hold" || name == "file";
     EXPECT_EQ(again_sealed[i].sample == sample, !has_own_nonce) << name;
     EXPECT_STREQ(plain[i].decode(sample, again), "an encrypted file in a plain store");
     EXPECT_STREQ(with_keys[i].decode(plain[i].sample, again), "a plain file in an encrypted store");
@@ -234,6 +248,41 @@ TEST(RemoteObjects, ForgedBytesAreRefusedOrMeanWhatTheySay) {
       EXPECT_EQ(again, third) << s.name;
     }
     EXPECT_LT(accepted, 19'000u) << s.name;
+  }
+}
+
+TEST(RemoteObjects, ObjectsFollowTheFrameOfAHead) {
+  const base::StoreKeys keys(base::Secret::random(base::kKeyBytes));
+  for (const format::FileSeal& seal :
+       {format::FileSeal(store_id()), format::FileSeal(store_id(), &keys)}) {
+    const Bytes objects(5000, std::byte{7});
+    Head head = sample_head_with_objects();
+    auto& embedded = head.versions[0].embedded;
+    embedded = {{6, 66, 640, 300, 5}, {7, 77, 0, 904, 6}, {7, 77, 904, 4096, 7}};
+    const Bytes bytes = encode_head_with(head, objects, seal);
+    const std::uint64_t at = embedded[1].offset_bytes;
+    EXPECT_EQ(embedded[2].offset_bytes, at + 904);
+    EXPECT_EQ(embedded[0].offset_bytes, 640u);
+    ASSERT_EQ(bytes.size(), at + objects.size());
+    EXPECT_TRUE(std::ranges::equal(std::span(bytes).subspan(at), objects));
+    Head again;
+    ASSERT_EQ(decode_head(bytes, seal, again), nullptr);
+    EXPECT_EQ(again, head);
+    EXPECT_EQ(decode_head(frame_of_head(bytes), seal, again), nullptr);
+    // Without the name's table nothing may follow.
+    Bytes plain = encode_head(sample_head(), seal);
+    plain.resize(plain.size() + 64);
+    EXPECT_NE(decode_head(plain, seal, again), nullptr);
+    head.versions[0].embedded.back().head = head.number + 1;
+    EXPECT_STREQ(decode_head(encode_head(head, seal), seal, again), "malformed");
+    // No more than a push ever has: each costs a reader memory.
+    for (const std::size_t more : {0, 1}) {
+      embedded.clear();
+      for (std::size_t i = 0; i < kMaxEmbeddedObjects + more; ++i) {
+        embedded.push_back({6, 66, 640 + i, 1, 5});
+      }
+      EXPECT_EQ(decode_head(encode_head(head, seal), seal, again) == nullptr, more == 0);
+    }
   }
 }
 

@@ -61,6 +61,13 @@ inline Head sample_head() {
   return head;
 }
 
+// The same with a branch of which this head, and one before it, have objects.
+inline Head sample_head_with_objects() {
+  Head head = sample_head();
+  head.versions[0].embedded = {{6, 66, 640, 300, 0x0505050505050505}, {7, 77, 1024, 4096, 17}};
+  return head;
+}
+
 // The head in the form of an older Vellum, which has no witnesses.
 inline std::vector<std::byte> as_old_head(std::vector<std::byte> head) {
   constexpr std::size_t kMagicAt = 4, kLengthAt = 12, kWitnessAt = 92, kWitnessBytes = 25;

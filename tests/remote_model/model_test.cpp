@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <list>
 
+#include "remote/replicator.hpp"
 #include "remote_model/actor.hpp"
 #include "remote_model/group_steps.hpp"
 #include "remote_model/stations.hpp"
@@ -51,7 +52,8 @@ struct Reader {
 struct Counts {
   std::uint64_t steps = 0, kills = 0, full_disks = 0, server_failures = 0, pauses = 0;
   std::uint64_t refused = 0;  // pulls beside readers, and steps beside a stopped process
-  std::uint64_t stations = 1, of_groups = 0;  // `of_groups`: steps
+  std::uint64_t stations = 1, of_groups = 0;    // `of_groups`: steps
+  std::uint64_t replications = 0, commits = 0;  // `commits`: that they have sent
   void add(const Counts& other) {
     steps += other.steps;
     kills += other.kills;
@@ -61,6 +63,8 @@ struct Counts {
     refused += other.refused;
     stations += other.stations;
     of_groups += other.of_groups;
+    replications += other.replications;
+    commits += other.commits;
   }
 };
 
@@ -574,11 +578,104 @@ class StoresModel {
     for (const Place& place : places_) place->has_hold = false;
   }
 
+  // A process replicates all versions of the store, whose branches are all its own, with small commits
+  // to one of them. Between two of these others work, and the remote may be restored from its backup.
+  void replicate(const Place& place) {
+    if (place->own.empty()) return import(place);
+    Names names;
+    for (const Contents* all : {&place->own, &place->snapshots}) {
+      for (const auto& [name, bytes] : *all) names.push_back(name);
+    }
+    if (std::ranges::any_of(names, [&](const auto& name) { return is_changing(name); })) return;
+    const std::string branch = pick_name(place->own);
+    std::vector<Bytes> contents{place->own[branch]};
+    for (std::size_t n = 1 + pick(8); n > 0; --n) contents.push_back(small_change(contents.back()));
+    const std::size_t others_at = pick(2 * contents.size());  // perhaps never
+    const bool restores = pick(2) == 0, stays_open = pick(2) == 0;
+    for (const std::string& name : names) hidden_there_.insert(name);
+    hidden_.insert(branch);
+    run(place.get(), [&] {
+      const auto store = at(*place).open();
+      Replicator replicator(*store, kRemoteUrl, {1000ms, false}, objects());
+      push_new(replicator);
+      Bytes now = read_all(*store, branch);
+      auto writer = store::BranchWriter::open(*store, branch);
+      for (std::size_t i = 1; i < contents.size(); ++i) {
+        if (i == others_at && depth_ == 0) {
+          if (restores) restore_beside();
+          const auto mine = std::exchange(actor_, nullptr);
+          work_beside(place.get());
+          actor_ = mine;
+        }
+        commit_content(*writer, now, contents[i], this->now(), false);
+        now = contents[i];
+        push_new(replicator);
+        ++counts_.commits;
+      }
+      if (stays_open) return;
+      writer.reset();  // a checkpoint
+      push_new(replicator);
+    });
+    ++counts_.replications;
+    hidden_.erase(branch);
+    for (const std::string& name : names) hidden_there_.erase(name);
+    place->own[branch] = contents.back();
+    note_replicated(*place, names);
+  }
+  // Stores of the group have a branch of one name.
+  void replicate_one() {
+    std::vector<Place> able;
+    for (const Place& place : places_) {
+      if (place->pulled.empty() && !is_in_group(*place) && !is_stopped(*place)) {
+        able.push_back(place);
+      }
+    }
+    if (able.empty()) return depth_ == 0 ? copy(places_.front()) : void();
+    replicate(able[pick(able.size())]);
+  }
+  // A failure of the server passes, or the process ends.
+  void push_new(Replicator& replicator) {
+    for (int i = 0; i < 3; ++i) {
+      if (!replicator.push_new()) continue;
+      is_unsettled_ = false;
+      return;
+    }
+    throw Error(Errc::io, replicator.state().failure);
+  }
+  // Until the next push ends, a kill may leave a head that names what is lost.
+  void restore_beside() {
+    const std::uint64_t steps = counts_.steps;
+    restore_remote();
+    is_unsettled_ |= counts_.steps != steps;
+  }
+  Bytes small_change(Bytes bytes) {
+    for (std::size_t n = 1 + pick(3); n > 0; --n) {
+      const std::uint64_t value = texts_.random()();
+      std::memcpy(bytes.data() + pick(bytes.size() / 8) * 8, &value, sizeof value);
+    }
+    return bytes;
+  }
+  // Snapshots that the remote has forgotten are not sent again, nor those that it has lost, if
+  // another store had sent them.
+  void note_replicated(const StationContent& place, const Names& names) {
+    const auto store = at_url(disk_, open_objects(disk_));
+    for (const std::string& name : names) {
+      if (const auto own = place.own.find(name); own != place.own.end()) {
+        branches_there_[name] = own->second;
+      } else if (store::has_snapshot(*store, name)) {
+        there_[name] = place.snapshots.at(name);
+      } else {
+        EXPECT_TRUE(was_restored_ || was_forgotten_.contains(name)) << name;
+      }
+    }
+  }
+
   void forget() {
     const Names names = pick_names(there_);
     if (names.empty() || there_.size() - names.size() < 2) return;
     for (const std::string& name : names) {
       there_.erase(name);
+      was_forgotten_.insert(name);
       hidden_there_.insert(name);
       ++forgotten_;
       run(nullptr, [&] {
@@ -681,7 +778,7 @@ class StoresModel {
 
   void step() {
     const Place place = places_[pick(places_.size())];
-    std::size_t kind = pick(44);
+    std::size_t kind = pick(48);
     // In the store of a stopped process: only what does not change the names that it uses.
     static constexpr std::size_t kBeside[] = {0, 0, 0, 8, 9, 11, 12, 19};
     if (is_stopped(*place)) kind = kBeside[pick(std::size(kBeside))];
@@ -705,6 +802,7 @@ class StoresModel {
     if (kind == 29) return rename(place);
     if (kind == 30) return back_up_remote();
     if (kind == 31) return restore_remote();
+    if (kind > 43 && !is_stopped(*place)) return replicate_one();
     if (kind > 31) return group_step(kind - 32);
     gc_remote();
   }
@@ -720,7 +818,7 @@ class StoresModel {
       at(*place).expect(all);
     }
     if (group_.has_value()) group_->expect_all(disk_);
-    if (there_.empty()) return;
+    if (there_.empty() || is_unsettled_) return;
     Contents all = there_;
     all.insert(branches_there_.begin(), branches_there_.end());
     for (const std::string& name : hidden_there_) all.erase(name);
@@ -742,6 +840,7 @@ class StoresModel {
   std::vector<Reader> readers_;
   Contents there_, branches_there_;
   std::multiset<std::string> hidden_, hidden_there_;  // that unfinished steps change
+  std::set<std::string> was_forgotten_;
   std::list<Body> owed_;
   struct Backup {
     Contents names, branches;
@@ -749,7 +848,7 @@ class StoresModel {
   };
   std::optional<Backup> backup_;
   std::optional<GroupSteps> group_;
-  bool was_restored_ = false;
+  bool was_restored_ = false, is_unsettled_ = false;
   Counts counts_;
   std::uint64_t names_ = 0, forgotten_ = 0, checked_at_ = 0;
   std::string last_step_;
@@ -759,10 +858,10 @@ void print(const Counts& all, std::uint64_t seed) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf(
       "  %llu steps (%llu of groups) in %llu stores: %llu kills, %llu full disks, %llu failures of "
-      "the server, %llu stopped, %llu refused; next seed %llu\n",
+      "the server, %llu stopped, %llu refused; %llu replications of %llu commits; next seed %llu\n",
       number(all.steps), number(all.of_groups), number(all.stations), number(all.kills),
       number(all.full_disks), number(all.server_failures), number(all.pauses), number(all.refused),
-      number(seed));
+      number(all.replications), number(all.commits), number(seed));
   std::fflush(stdout);
 }
 

@@ -69,7 +69,7 @@ inline Bytes read_all(StoreDirectory& store, const std::string& name) {
 
 // Commits all differences between the branch's content and the next one, of the same size.
 inline void commit_content(store::BranchWriter& writer, const Bytes& now, const Bytes& next,
-                           std::int64_t time_ns = 1) {
+                           std::int64_t time_ns = 1, bool checkpoint = true) {
   store::test::Model model(next.size() / format::kPageBytes);
   model.bytes = now;
   base::Compressor compressor;
@@ -82,7 +82,7 @@ inline void commit_content(store::BranchWriter& writer, const Bytes& now, const 
   model.bytes = next;
   auto commit = writer.begin();
   commit->add(model.take(kBlockPages, compressor));
-  commit->finish({time_ns, next.size(), 0, ""}, true);
+  commit->finish({time_ns, next.size(), 0, ""}, checkpoint);
 }
 
 inline const std::string kRemotePath = "/r";
@@ -147,7 +147,7 @@ class Station {
   void push(const Names& names) {
     const auto store = open();
     Session session(*store, "origin", objects_);
-    remote::push(session, {names, false}, nullptr);
+    remote::push(session, {names, false}, nullptr, {.embeds = true});  // if it is one branch
   }
   PullReport pull(const Names& names = {}, bool packs = false) {
     const auto store = open();

@@ -162,10 +162,18 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
            {"bytes_removed", report.bytes_removed},
            {"heads_removed", report.heads_removed},
            {"objects_left", report.objects_left},
-           {"bytes_left", report.bytes_left}},
+           {"bytes_left", report.bytes_left},
+           {"damaged", report.damaged}},
       fmt::format("{} {} of {}; {} of {} are left", dry_run ? "would remove" : "removed",
                   counted(report.objects_removed, "object"), human_bytes(report.bytes_removed),
                   counted(report.objects_left, "object"), human_bytes(report.bytes_left)));
+  if (context.json || context.quiet) return kExitOk;
+  for (const std::string& branch : report.damaged) {
+    context.out.print_text(
+        "branch '{}' lacks pieces, which were lost or damaged: `vellum repair {} --from STORE` "
+        "mends what a store has\n",
+        branch, url);
+  }
   return kExitOk;
 }
 

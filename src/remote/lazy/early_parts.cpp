@@ -99,8 +99,7 @@ bool EarlyParts::plan_parts(RemotePiece& piece, std::vector<ObjectRange>& record
 void EarlyParts::fetch_parts() {
   for_each(parts_.size(), [&](std::size_t i) {
     PartRequest& part = parts_[i];
-    part.bytes = objects_.get_range(piece_key(part.piece->name().content),
-                                    {part.at_bytes, part.length_bytes});
+    part.bytes = lists_.piece_range(part.piece->name(), {part.at_bytes, part.length_bytes});
   });
 }
 

@@ -30,7 +30,9 @@ HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
       locks_(in_cache(options, "/openings")),
       head_(std::move(head)),
       names_(names),
-      placeholder_(objects->url(), {}) {}
+      placeholder_(objects->url(), {}) {
+  learn_embedded(head_);
+}
 
 const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &placeholder_; }
 

@@ -115,6 +115,12 @@ LazyPacks::~LazyPacks() {
 
 const Remote& LazyPacks::remote() const noexcept { return access_->lists_remote; }
 
+void LazyPacks::learn_embedded(const Head& head) {
+  for (const Remote* remote : {&access_->lists_remote, &access_->remote}) {
+    remote->learn_embedded(head);
+  }
+}
+
 std::vector<RemotePiece*> LazyPacks::add(const VersionPieces& found,
                                          const std::string& roots_path) {
   assert(found.list.size() == found.opening.spans.size());

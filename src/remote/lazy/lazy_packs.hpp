@@ -47,6 +47,8 @@ class LazyPacks : public store::RemotePacks {
 
   // For lists and indices; it uses the cache of lists.
   const Remote& remote() const noexcept;
+  // The pieces of these versions may be in heads.
+  void learn_embedded(const Head& head);
   // Adds unknown pieces and roots. `roots_path` is the object with the roots, for messages. Returns
   // the pieces of `found`, in its order. REQUIRES: mutex_ is held.
   std::vector<RemotePiece*> add(const VersionPieces& found, const std::string& roots_path);

@@ -18,10 +18,20 @@ using format::ByteWriter;
 constexpr format::WholeFileKind kHead{"VLMHED2\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head",
                                       kHeadStartBytes - format::kWholeFileHeaderBytes};
+// With embedded objects, which follow the frame: an older Vellum does not know them.
+constexpr format::WholeFileKind kHeadOfEmbedded{"VLMHED3\n", kMaxHeadBytes,
+                                                "not a head of a remote", "too large for a head",
+                                                kHeadStartBytes - format::kWholeFileHeaderBytes};
 // By an older Vellum: without witnesses.
 constexpr format::WholeFileKind kOldHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                          "too large for a head"};
+constexpr std::size_t kMagicBytes = 8;
 constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
+
+bool says_it_embeds(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= format::kWholeFileHeaderBytes &&
+         std::memcmp(bytes.data(), kHeadOfEmbedded.magic, kMagicBytes) == 0;
+}
 
 bool read_gone(ByteReader& in, std::vector<std::string>& out) {
   const std::uint64_t count = in.varint();
@@ -72,7 +82,56 @@ std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& sea
   write_names(w, head.versions);
   w.varint(head.gone.size());
   for (const std::string& name : head.gone) w.string(name);
-  return encode_whole_file(kHead, body, seal);
+  const bool embeds = has_embedded(head.versions);
+  return encode_whole_file(embeds ? kHeadOfEmbedded : kHead, body, seal);
+}
+
+std::vector<std::byte> encode_head_with(Head& head, std::span<const std::byte> objects,
+                                        const format::FileSeal& seal) {
+  if (objects.empty()) return encode_head(head, seal);
+  const auto move_by = [&](std::uint64_t bytes) {
+    for (RemoteVersion& version : head.versions) {
+      for (EmbeddedObject& object : version.embedded) {
+        if (object.head == head.number) object.offset_bytes += bytes;
+      }
+    }
+  };
+  // Offsets are in the compressed part of the head, whose size depends on them.
+  constexpr std::size_t kStep = 64;
+  std::size_t at = 0;
+  std::vector<std::byte> out;
+  do {
+    const std::size_t next = (encode_head(head, seal).size() / kStep + 1) * kStep;
+    move_by(next - at);
+    at = next;
+    out = encode_head(head, seal);
+  } while (out.size() > at);
+  out.resize(at);
+  out.insert(out.end(), objects.begin(), objects.end());
+  return out;
+}
+
+bool has_sound_objects(const Head& head, std::span<const std::byte> bytes) {
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      if (object.head != head.number) continue;
+      if (end_of(object) > bytes.size()) return false;
+      const auto part = bytes.subspan(static_cast<std::size_t>(object.offset_bytes),
+                                      static_cast<std::size_t>(object.size_bytes));
+      if (hash_start(base::sha256(part)) != object.hash_start) return false;
+    }
+  }
+  return true;
+}
+
+std::span<const std::byte> frame_of_head(std::span<const std::byte> bytes) noexcept {
+  if (!says_it_embeds(bytes)) return bytes;
+  ByteReader in(bytes);
+  in.bytes(kMagicBytes);
+  in.u32();  // the format's version
+  const std::size_t length = in.u32();
+  const bool has_frame = length >= format::kWholeFileHeaderBytes && length <= bytes.size();
+  return has_frame ? bytes.first(length) : bytes;
 }
 
 HeadId head_id_at_start(std::span<const std::byte> bytes) {
@@ -89,7 +148,10 @@ const char* decode_head(std::span<const std::byte> bytes, const format::FileSeal
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
   const bool is_old = open_whole_file(kOldHead, bytes, seal, opened, body) == nullptr;
-  const char* problem = is_old ? nullptr : open_whole_file(kHead, bytes, seal, opened, body);
+  const bool may_embed = !is_old && says_it_embeds(bytes);
+  const char* const problem = is_old ? nullptr
+                                     : open_whole_file(may_embed ? kHeadOfEmbedded : kHead,
+                                                       frame_of_head(bytes), seal, opened, body);
   if (problem != nullptr) return problem;
   out = {};
   ByteReader in(body);
@@ -104,8 +166,12 @@ const char* decode_head(std::span<const std::byte> bytes, const format::FileSeal
   out.table.size_bytes = in.varint();
   if (!in.ok() || out.number == 0 || out.table.content.generation > out.generation ||
       (out.table.size_bytes == 0 && out.table != ObjectName{}) ||
-      !read_names(in, out.generation, out.versions) || !read_gone(in, out.gone)) {
+      !read_names(in, out.generation, out.versions) || !read_gone(in, out.gone) ||
+      has_embedded(out.versions) != may_embed) {
     return "malformed";
+  }
+  for (const RemoteVersion& version : out.versions) {
+    if (!version.embedded.empty() && version.embedded.back().head > out.number) return "malformed";
   }
   return in.done() ? nullptr : "malformed";
 }

@@ -1,4 +1,7 @@
 // remote/objects/head.hpp: a head of a remote: the versions that have changed since its name table.
+//
+// The object of a head may also have small lists and pieces, after the frame: a small commit then
+// takes one put. RemoteVersion::embedded names them, in this head and in later ones.
 #pragma once
 
 #include <span>
@@ -22,7 +25,7 @@ struct Head {
   std::uint64_t number = 0;  // from 1; 0: the remote is empty
   std::uint32_t generation = 0;
   WriteId write_id{};
-  base::Sha256 before{};
+  base::Sha256 before{};  // of the frame of the head before
   // gc deletes the witness before any later head: as long as it exists, none of these was deleted.
   // A head that is a witness itself names the one before it here. None: an older Vellum has written
   // the head.
@@ -42,6 +45,15 @@ struct Head {
 
 // REQUIRES: decode_head() would accept it.
 std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& seal);
+// The same, followed by `objects`. The versions' embedded objects that name this head have offsets
+// in `objects`; on return, in the result.
+std::vector<std::byte> encode_head_with(Head& head, std::span<const std::byte> objects,
+                                        const format::FileSeal& seal);
+// Whether the objects that the head itself embeds are intact. `bytes`: the whole object of the head.
+bool has_sound_objects(const Head& head, std::span<const std::byte> bytes);
+// The bytes without embedded objects. Not checked. The head's hash is that of these: its checksum and
+// its hash say nothing about the objects, which the versions' tables do.
+std::span<const std::byte> frame_of_head(std::span<const std::byte> bytes) noexcept;
 // The id at the start of a head, of which these are the first kHeadStartBytes bytes. They are
 // clear in an encrypted remote, too.
 inline constexpr std::size_t kHeadStartBytes = 60;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 #include "format/wire/whole_file.hpp"
 
@@ -10,6 +11,10 @@ namespace {
 
 constexpr format::WholeFileKind kTable{
     "VLMNAME\n", kMaxNameTableBytes, "not a table of names", "too large for a table of names", 0,
+    true};
+// With embedded objects: an older Vellum does not know them.
+constexpr format::WholeFileKind kTableOfEmbedded{
+    "VLMNAM2\n", kMaxNameTableBytes, "not a table of names", "too large for a table of names", 0,
     true};
 constexpr std::size_t kMinNames = 16;  // of a head's own before it gets a table
 
@@ -24,18 +29,24 @@ std::vector<std::byte> encode_name_table(std::span<const RemoteVersion> names,
   format::ByteWriter w(body);
   w.u32(generation);
   write_names(w, names);
-  return encode_whole_file(kTable, body, seal);
+  return encode_whole_file(has_embedded(names) ? kTableOfEmbedded : kTable, body, seal);
 }
 
 const char* decode_name_table(std::span<const std::byte> bytes, const format::FileSeal& seal,
                               std::vector<RemoteVersion>& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kTable, bytes, seal, opened, body)) return problem;
+  const bool may_embed =
+      bytes.size() >= format::kWholeFileHeaderBytes &&
+      std::memcmp(bytes.data(), kTableOfEmbedded.magic, std::strlen(kTableOfEmbedded.magic)) == 0;
+  const char* const problem =
+      open_whole_file(may_embed ? kTableOfEmbedded : kTable, bytes, seal, opened, body);
+  if (problem != nullptr) return problem;
   out.clear();
   format::ByteReader in(body);
   const std::uint32_t generation = in.u32();
-  return read_names(in, generation, out) && in.done() ? nullptr : "malformed";
+  const bool is_sound = read_names(in, generation, out) && in.done();
+  return is_sound && has_embedded(out) == may_embed ? nullptr : "malformed";
 }
 
 std::vector<RemoteVersion> all_names(const Head& head, const std::vector<RemoteVersion>& table) {

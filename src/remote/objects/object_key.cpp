@@ -7,6 +7,7 @@
 
 #include "base/bytes/hex.hpp"
 #include "base/parse_number.hpp"
+#include "format/wire/wire.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -36,6 +37,10 @@ std::string names_key(const ContentName& name) { return content_key(kNamesPrefix
 std::string head_key(std::uint64_t number) {
   assert(number != 0);
   return fmt::format("{}{:016x}", kHeadPrefix, UINT64_MAX - number);
+}
+
+std::uint64_t hash_start(const base::Sha256& hash) noexcept {
+  return format::ByteReader(std::span(hash).first(8)).u64();
 }
 
 std::optional<ContentName> parse_content_key(const std::string& key, const std::string& prefix) {

@@ -47,6 +47,20 @@ struct ListName {
   auto operator<=>(const ListName&) const = default;
 };
 
+// A list or a piece that is part of a head's object (remote/objects/head.hpp), and perhaps not an
+// object of its own.
+struct EmbeddedObject {
+  std::uint64_t head = 0;     // the number of that head
+  std::uint64_t head_id = 0;  // the start of its write id: another head may get the number
+  std::uint64_t offset_bytes = 0, size_bytes = 0;
+  std::uint64_t hash_start = 0;  // of the content: a reader that knows the name checks all of it
+  auto operator<=>(const EmbeddedObject&) const = default;
+};
+std::uint64_t hash_start(const base::Sha256& hash) noexcept;
+inline std::uint64_t end_of(const EmbeddedObject& object) noexcept {
+  return object.offset_bytes + object.size_bytes;
+}
+
 // nullopt: not such a key.
 std::optional<ContentName> parse_content_key(const std::string& key, const std::string& prefix);
 std::optional<std::uint64_t> parse_head_key(const std::string& key);

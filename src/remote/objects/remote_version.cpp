@@ -1,5 +1,7 @@
 #include "remote/objects/remote_version.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "base/bytes/codec.hpp"
@@ -18,7 +20,10 @@ constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
 // Flags next to the kind. The second one is a snapshot's: each branch has a writer.
 constexpr std::uint8_t kHasBase = 4, kHasWriter = 8;
-constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds allocations
+constexpr std::uint8_t kHasEmbedded = 16;  // a branch's
+constexpr std::uint64_t kMaxEmbeddedEndBytes = 64u << 20;
+constexpr std::size_t kMinEmbeddedBytes = 11;  // of an encoded one
+constexpr std::size_t kMinNameBytes = 58;      // of an encoded name: bounds allocations
 
 void write_object_name(ByteWriter& w, const ObjectName& object) {
   w.u32(object.content.generation);
@@ -26,12 +31,55 @@ void write_object_name(ByteWriter& w, const ObjectName& object) {
   w.varint(object.size_bytes);
 }
 
+void write_embedded(ByteWriter& w, const std::vector<EmbeddedObject>& objects) {
+  assert(std::ranges::is_sorted(objects));
+  w.varint(objects.size());
+  std::uint64_t head = 0;
+  for (const EmbeddedObject& object : objects) {
+    w.varint(object.head - head);
+    if (object.head != head) w.u64(object.head_id);
+    w.varint(object.offset_bytes);
+    w.varint(object.size_bytes);
+    w.u64(object.hash_start);
+    head = object.head;
+  }
+}
+
+bool read_embedded(ByteReader& in, std::vector<EmbeddedObject>& out) {
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count == 0 || count > kMaxEmbeddedObjects ||
+      count > in.left() / kMinEmbeddedBytes) {
+    return false;
+  }
+  std::uint64_t head = 0, head_id = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t step = in.varint();
+    EmbeddedObject& object = out.emplace_back();
+    if (step > UINT64_MAX - head) return false;
+    object.head = head += step;
+    if (step != 0) head_id = in.u64();
+    object.head_id = head_id;
+    object.offset_bytes = in.varint();
+    object.size_bytes = in.varint();
+    object.hash_start = in.u64();
+    if (!in.ok() || object.head == 0 || object.offset_bytes == 0 || object.size_bytes == 0 ||
+        object.size_bytes > kMaxEmbeddedEndBytes ||
+        object.offset_bytes > kMaxEmbeddedEndBytes - object.size_bytes) {
+      return false;
+    }
+    if (i > 0 && out[out.size() - 2] >= object) return false;
+  }
+  return true;
+}
+
 void write_name(ByteWriter& w, const RemoteVersion& name) {
+  assert(name.is_branch || name.embedded.empty());
   const bool has_base = name.list.base.size_bytes != 0;
   const bool has_writer = name.writer != WriteId{};
   w.u8(static_cast<std::uint8_t>((name.is_branch ? kBranchKind : kSnapshotKind) |
                                  (has_base ? kHasBase : 0) |
-                                 (!name.is_branch && has_writer ? kHasWriter : 0)));
+                                 (!name.is_branch && has_writer ? kHasWriter : 0) |
+                                 (name.embedded.empty() ? 0 : kHasEmbedded)));
   w.string(name.ref.name);
   w.string(name.ref.branch);
   w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
@@ -46,6 +94,7 @@ void write_name(ByteWriter& w, const RemoteVersion& name) {
   w.bytes(version);
   write_object_name(w, name.list.own);
   if (has_base) write_object_name(w, name.list.base);
+  if (!name.embedded.empty()) write_embedded(w, name.embedded);
 }
 
 bool read_own_encoding(ByteReader& in, std::optional<format::Encoding>& out) {
@@ -88,10 +137,11 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   const std::uint8_t stated = in.u8();
   const bool has_base = (stated & kHasBase) != 0;
   const bool has_writer = (stated & kHasWriter) != 0;
-  const int kind = stated & ~(kHasBase | kHasWriter);
+  const bool has_embedded = (stated & kHasEmbedded) != 0;
+  const int kind = stated & ~(kHasBase | kHasWriter | kHasEmbedded);
   if (kind != kSnapshotKind && kind != kBranchKind) return false;
   out.is_branch = kind == kBranchKind;
-  if (out.is_branch && has_writer) return false;
+  if (out.is_branch ? has_writer : has_embedded) return false;
   out.ref.name = in.string(format::kMaxNameBytes);
   out.ref.branch = in.string(format::kMaxNameBytes);
   out.ref.created_ns = static_cast<std::int64_t>(in.u64());
@@ -102,6 +152,7 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   if (out.is_branch) read_bytes(in, out.write_id);
   if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
   if (!read_list_name(in, generation, has_base, out.list)) return false;
+  if (has_embedded && !read_embedded(in, out.embedded)) return false;
   return format::name_problem(out.ref.name) == nullptr &&
          format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
 }
@@ -123,6 +174,12 @@ bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
 }
 
 }  // namespace
+
+std::uint64_t id_start(const WriteId& id) noexcept { return ByteReader(id).u64(); }
+
+bool has_embedded(std::span<const RemoteVersion> names) noexcept {
+  return std::ranges::any_of(names, [](const auto& name) { return !name.embedded.empty(); });
+}
 
 void write_names(ByteWriter& w, std::span<const RemoteVersion> names) {
   std::vector<std::byte> raw;

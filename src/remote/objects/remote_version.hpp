@@ -17,6 +17,10 @@
 namespace vellum::remote {
 
 using WriteId = std::array<std::byte, 16>;
+// As EmbeddedObject::head_id has it.
+std::uint64_t id_start(const WriteId& id) noexcept;
+// Of one version, at most.
+inline constexpr std::size_t kMaxEmbeddedObjects = 1024;
 
 struct RemoteVersion {
   bool is_branch = false;
@@ -28,6 +32,9 @@ struct RemoteVersion {
   WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
   std::optional<format::Encoding> encoding;  // of a branch that has its own
   ListName list;
+  // Of a branch: lists and pieces of this version that are in heads; ascending. Those without an
+  // object of their own are only here.
+  std::vector<EmbeddedObject> embedded;
   bool operator==(const RemoteVersion&) const = default;
 };
 
@@ -40,6 +47,7 @@ void read_bytes(format::ByteReader& in, Bytes& out) {
 
 // Versions, compressed: those of one store have much in common. REQUIRES: they ascend by name.
 void write_names(format::ByteWriter& w, std::span<const RemoteVersion> names);
+bool has_embedded(std::span<const RemoteVersion> names) noexcept;
 // False: malformed, or a list has a generation above this one.
 bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteVersion>& out);
 

@@ -8,22 +8,60 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxKeptBytes = 8u << 20;
-constexpr std::chrono::seconds kCopyInterval{60};
+constexpr std::chrono::seconds kCopyInterval{60}, kLookInterval{60};
 
 }  // namespace
 
-void SeenObjects::load(const Remote& remote, base::ThreadPool& pool,
+void SeenObjects::load(const Remote& remote, EmbeddedObjects embedded, base::ThreadPool& pool,
                        const std::function<void()>& task) {
   if (is_known()) return;
-  auto tasks = load_tasks(remote);
+  auto tasks = load_tasks(remote, std::move(embedded));
   tasks.push_back(task);
   pool.parallel_for(tasks.size(), [&](std::size_t i, std::size_t) { tasks[i](); });
   finish_loading();
 }
 
-std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote) {
-  return {[this, &remote] { add_listed(remote, kPiecePrefix); },
-          [this, &remote] { add_listed(remote, kListPrefix); }};
+// Two small requests for each head: a listing would have no ids, and all heads between them.
+std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote,
+                                                           EmbeddedObjects embedded) {
+  std::vector<std::function<void()>> out{[this, &remote] { add_listed(remote, kPiecePrefix); },
+                                         [this, &remote] { add_listed(remote, kListPrefix); }};
+  std::ranges::sort(embedded);  // the last object of each head is last
+  for (std::size_t i = 0; i < embedded.size(); ++i) {
+    if (i + 1 < embedded.size() && embedded[i + 1].head == embedded[i].head &&
+        embedded[i + 1].head_id == embedded[i].head_id) {
+      continue;
+    }
+    out.push_back([this, &remote, last = embedded[i]] { has(remote, last); });
+  }
+  return out;
+}
+
+bool SeenObjects::has(const Remote& remote, const EmbeddedObject& object) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = heads_.find(object.head);
+    if (at != heads_.end() && at->second.id != object.head_id) return false;
+    if (at != heads_.end() && at->second.size_bytes >= end_of(object)) return true;
+  }
+  if (!remote.has_embedded(object)) return false;
+  const std::lock_guard lock(mutex_);
+  auto& head = heads_[object.head];
+  head.id = object.head_id;
+  head.size_bytes = std::max(head.size_bytes, end_of(object));
+  return true;
+}
+
+void SeenObjects::add_head(const Head& head) {
+  SeenHead seen{id_start(head.write_id), 0};
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      if (object.head == head.number) seen.size_bytes = std::max(seen.size_bytes, end_of(object));
+    }
+  }
+  if (seen.size_bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  heads_[head.number] = seen;
 }
 
 void SeenObjects::finish_loading() {
@@ -47,6 +85,9 @@ void SeenObjects::forget() {
   const std::lock_guard lock(mutex_);
   is_known_ = false;
   sizes_.clear();
+  heads_.clear();
+  looked_.reset();
+  last_look_.reset();
 }
 
 bool SeenObjects::wants_copy() const {
@@ -57,6 +98,22 @@ bool SeenObjects::wants_copy() const {
 void SeenObjects::note_copy() {
   const std::lock_guard lock(mutex_);
   copied_ = std::chrono::steady_clock::now();
+}
+
+bool SeenObjects::wants_look() const {
+  const std::lock_guard lock(mutex_);
+  return !looked_.has_value() || std::chrono::steady_clock::now() - *looked_ >= kLookInterval;
+}
+
+std::optional<SeenObjects::Look> SeenObjects::last_look() const {
+  const std::lock_guard lock(mutex_);
+  return last_look_;
+}
+
+void SeenObjects::note_look(const Look& look) {
+  const std::lock_guard lock(mutex_);
+  looked_ = std::chrono::steady_clock::now();
+  last_look_ = look;
 }
 
 bool SeenObjects::has(const std::string& key, std::uint64_t size_bytes) const {
@@ -108,6 +165,22 @@ void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
   if (keep(key, bytes)) return;
   if (before_large_) std::call_once(asked_, before_large_);
   put(key, bytes);
+}
+
+std::map<std::string, std::vector<std::byte>> Uploads::take_small(std::uint64_t most_bytes) {
+  std::vector<std::string> keys;
+  for (const auto& [key, bytes] : kept_) {
+    if (!seen_objects_.has_damaged(key, bytes.size())) keys.push_back(key);
+  }
+  std::ranges::sort(keys, {}, [&](const std::string& key) { return kept_.at(key).size(); });
+  std::map<std::string, std::vector<std::byte>> out;
+  for (const std::string& key : keys) {
+    const std::uint64_t size_bytes = kept_.at(key).size();
+    if (size_bytes > most_bytes) break;
+    most_bytes -= size_bytes;
+    out.insert(kept_.extract(key));
+  }
+  return out;
 }
 
 // False: the object already existed.

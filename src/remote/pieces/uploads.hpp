@@ -15,17 +15,20 @@
 
 namespace vellum::remote {
 
-// What a process has seen of the remote: the lists and pieces of a listing, with their sizes. A
-// head may refer to objects that were lost since: a push must not build on these.
+// What a process has seen of the remote: the lists and pieces of a listing, with their sizes, and
+// heads with embedded objects. A head may refer to objects that were lost since: a push must not build
+// on these.
 //
 // Threads: all calls from any thread.
 class SeenObjects {
  public:
-  // Lists the objects unless they are known, and runs `task` concurrently. Makes the listed objects
-  // durable.
-  void load(const Remote& remote, base::ThreadPool& pool, const std::function<void()>& task);
+  using EmbeddedObjects = std::vector<EmbeddedObject>;
+  // Lists the objects unless they are known, and looks at the heads that have these embedded ones.
+  // Runs `task` concurrently. Makes the listed objects durable.
+  void load(const Remote& remote, EmbeddedObjects embedded, base::ThreadPool& pool,
+            const std::function<void()>& task);
   // The tasks of load(), for a caller with its own pool. After the last one, call finish_loading().
-  std::vector<std::function<void()>> load_tasks(const Remote& remote);
+  std::vector<std::function<void()>> load_tasks(const Remote& remote, EmbeddedObjects embedded);
   void finish_loading();
   bool is_known() const;
   // The remote may have changed: the next load() lists it again.
@@ -35,6 +38,20 @@ class SeenObjects {
   bool wants_copy() const;
   void note_copy();
 
+  // The newest head when this process has last looked for an older one; nullopt: never. A push that
+  // follows the own pushes of this process looks once a minute.
+  struct Look {
+    HeadId newest_head;
+    std::uint32_t generation = 0;
+  };
+  bool wants_look() const;
+  std::optional<Look> last_look() const;
+  void note_look(const Look& look);
+
+  // Whether the head exists, and is long enough. Asks the remote about a head that is not known.
+  bool has(const Remote& remote, const EmbeddedObject& object);
+  // A head that this process has published.
+  void add_head(const Head& head);
   bool has(const std::string& key, std::uint64_t size_bytes) const;
   bool has(const ListName& list) const;
   bool has(const PieceName& piece) const;
@@ -48,7 +65,12 @@ class SeenObjects {
   mutable std::mutex mutex_;  // guards the members below
   bool is_known_ = false;
   std::map<std::string, std::uint64_t> sizes_;
-  std::optional<std::chrono::steady_clock::time_point> copied_;
+  struct SeenHead {
+    std::uint64_t id = 0, size_bytes = 0;  // the size is at least this
+  };
+  std::map<std::uint64_t, SeenHead> heads_;  // by number
+  std::optional<std::chrono::steady_clock::time_point> copied_, looked_;
+  std::optional<Look> last_look_;
 };
 
 // The objects that one push uploads.
@@ -64,6 +86,9 @@ class Uploads {
 
   // Uploads the object if it is absent, now or in finish(). Threads: any.
   void add(const std::string& key, std::vector<std::byte> bytes);
+  // Takes out objects that wait for finish(), the smallest first, up to this size in all; by key.
+  // Those that replace damaged ones stay.
+  std::map<std::string, std::vector<std::byte>> take_small(std::uint64_t most_bytes);
   // Uploads the remaining objects, concurrently with `tasks`; a dry run counts them afterwards.
   void finish(const std::vector<std::function<void()>>& tasks);
 

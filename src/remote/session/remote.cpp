@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <future>
 #include <random>
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
 constexpr std::uint64_t kMaxCopiedHeadBytes = 64u << 10;  // a larger head has no copy
+constexpr std::uint64_t kMaxKeptHeadBytes = 512u << 10;   // in memory, with embedded objects
 constexpr std::size_t kHeadsListed = 8;                   // foreign keys among them are skipped
 
 // Runs `read` again after damage, which may have occurred in transit.
@@ -84,7 +86,7 @@ std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
 
 bool may_be_listed_head(const ListedHead& listed, std::span<const std::byte> bytes) {
   return bytes.size() == listed.size_bytes && bytes.size() >= kHeadStartBytes &&
-         format::check_frame(bytes, format::id_of_whole_file(bytes)) ==
+         format::check_frame(frame_of_head(bytes), format::id_of_whole_file(bytes)) ==
              format::FrameProblem::none &&
          head_id_at_start(bytes.first(kHeadStartBytes)).number == listed.number;
 }
@@ -142,18 +144,30 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
 StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
   StoredHead out;
   const std::string name = name_of(head_key(number));
-  require_sound(name, decode_head(bytes, file_seal(), out.head), bytes, seal_.store_id);
+  require_sound(name, decode_head(bytes, file_seal(), out.head), frame_of_head(bytes),
+                seal_.store_id);
   if (out.head.number != number)
     fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
-  out.hash = base::sha256(bytes);
-  keep_in_cache(cached_head_, bytes);
+  const auto frame = frame_of_head(bytes);
+  out.hash = base::sha256(frame);
+  // Damage of an embedded object makes only those versions unreadable that need it.
+  const bool is_sound = has_sound_objects(out.head, bytes);
+  keep_in_cache(cached_head_, is_sound ? bytes : frame);
+  if (is_sound && frame.size() < bytes.size() && bytes.size() <= kMaxKeptHeadBytes) {
+    const std::lock_guard lock(mutex_);
+    last_head_key_ = head_key(number);
+    last_head_.assign(bytes.begin(), bytes.end());
+  }
   return out;
 }
 
 // Adds the versions of the head's name table.
 StoredHead Remote::with_table(StoredHead head) const {
   const ObjectName& name = head.head.table;
-  if (name.size_bytes == 0) return head;
+  if (name.size_bytes == 0) {
+    learn_embedded(head.head);
+    return head;
+  }
   const std::string key = names_key(name.content);
   read_twice([&] {
     const auto bytes = get_content(key, name, kMaxNameTableBytes);
@@ -163,7 +177,82 @@ StoredHead Remote::with_table(StoredHead head) const {
   });
   head.head.versions = all_names(head.head, head.table);
   head.head.gone.clear();
+  for (const RemoteVersion& version : head.head.versions) {
+    if (!version.embedded.empty() && version.embedded.back().head > head.head.number) {
+      fail(Errc::corrupted, "{}: it names a later head", name_of(key));
+    }
+  }
+  learn_embedded(head.head);
   return head;
+}
+
+void Remote::learn_embedded(const Head& head) const {
+  const std::lock_guard lock(mutex_);
+  for (const RemoteVersion& version : head.versions) {
+    for (const EmbeddedObject& object : version.embedded) {
+      embedded_[{object.hash_start, object.size_bytes}].insert(object);
+    }
+  }
+}
+
+std::vector<EmbeddedObject> Remote::embedded(const ContentName& name,
+                                             std::uint64_t size_bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = embedded_.find({hash_start(name.hash), size_bytes});
+  if (at == embedded_.end()) return {};
+  return {at->second.rbegin(), at->second.rend()};
+}
+
+// A list or a piece at the remote: an object, or a part of a head's.
+struct Remote::ObjectPlace {
+  std::string key;
+  std::uint64_t offset_bytes = 0;
+  std::string name;  // for messages
+};
+
+// The newest head that was read may have the part: a pull then needs no other request.
+std::vector<std::byte> Remote::get_part(const ObjectPlace& place, ObjectRange range) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t from = place.offset_bytes + range.offset_bytes;
+    if (place.key == last_head_key_ && from + range.length_bytes <= last_head_.size()) {
+      const auto at = last_head_.begin() + static_cast<std::ptrdiff_t>(from);
+      return {at, at + static_cast<std::ptrdiff_t>(range.length_bytes)};
+    }
+  }
+  return objects_.get_range(place.key,
+                            {place.offset_bytes + range.offset_bytes, range.length_bytes});
+}
+
+// Reads from a head first, if one has it. gc deletes a head after it has put what versions need of
+// it as objects: then, and if the head is damaged, the object is read. If that is missing, too, and
+// another head has got the number, it is not damaged but gone.
+template <typename Read>
+auto Remote::read_content(const std::string& key, const ContentName& name, std::uint64_t size_bytes,
+                          const Read& read) const
+    -> decltype(read(std::declval<const ObjectPlace&>())) {
+  std::exception_ptr damage;
+  std::optional<EmbeddedObject> damaged;
+  for (const EmbeddedObject& in_head : embedded(name, size_bytes)) {
+    const std::string head = head_key(in_head.head);
+    try {
+      return read(ObjectPlace{head, in_head.offset_bytes, name_of(head) + ", in it " + key});
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
+      if (e.code() == Errc::corrupted) {
+        damage = std::current_exception();
+        damaged = in_head;
+      }
+      const std::lock_guard lock(mutex_);
+      last_head_key_.clear();  // it may have been damaged in transit
+    }
+  }
+  try {
+    return read(ObjectPlace{key, 0, name_of(key)});
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found || damage == nullptr || !has_start_of(*damaged)) throw;
+  }
+  std::rethrow_exception(damage);
 }
 
 std::optional<std::uint64_t> Remote::newest_number() const { return newest_number_at(objects_); }
@@ -239,7 +328,7 @@ std::optional<StoredHead> Remote::cached_head() const {
       decode_head(bytes, file_seal(), out.head) != nullptr) {
     return std::nullopt;
   }
-  out.hash = base::sha256(bytes);
+  out.hash = base::sha256(frame_of_head(bytes));
   std::vector<std::byte> table;
   const ObjectName& name = out.head.table;
   if (name.size_bytes != 0 && !cache_->get(names_key(name.content), name.content.hash, table)) {
@@ -248,11 +337,30 @@ std::optional<StoredHead> Remote::cached_head() const {
   return with_table(std::move(out));
 }
 
-bool Remote::has_head(const HeadId& id) const {
-  assert(id.number != 0);
+// Nullopt: no head of this number, or too short.
+std::optional<HeadId> Remote::id_of_head(std::uint64_t number) const {
+  assert(number != 0);
   try {
-    const auto start = objects_.get_range(head_key(id.number), {0, kHeadStartBytes});
-    return head_id_at_start(start) == id;
+    return head_id_at_start(objects_.get_range(head_key(number), {0, kHeadStartBytes}));
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
+    return std::nullopt;
+  }
+}
+
+bool Remote::has_head(const HeadId& id) const { return id_of_head(id.number) == id; }
+
+// Whether the head that has the object exists.
+bool Remote::has_start_of(const EmbeddedObject& object) const {
+  const auto id = id_of_head(object.head);
+  return id.has_value() && id_start(id->write_id) == object.head_id;
+}
+
+bool Remote::has_embedded(const EmbeddedObject& object) const {
+  if (!has_start_of(object)) return false;
+  try {
+    objects_.get_range(head_key(object.head), {end_of(object) - 1, 1});
+    return true;
   } catch (const Error& e) {
     if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     return false;
@@ -273,20 +381,41 @@ std::vector<std::uint64_t> Remote::witnesses(HeadId newest) const {
   return out;
 }
 
-// A slow push may recreate the number of a head that gc has deleted. As long as the witness exists,
-// gc has deleted no later head: one small request shows it. Without a witness, a head counts if it
-// is the newest, or if the next one was based on it.
-bool Remote::is_published(const StoredHead& base, const StoredHead& head) const {
+// Whether the remote has the base of a head that was put, and no gc has deleted it. A remote that was
+// restored from an older copy since the base was seen has lost it, perhaps not its witness. Two small
+// requests at once.
+bool Remote::keeps_base(const StoredHead& base, bool& has_lost) const {
   const HeadId witness = base.head.witness();
-  if (witness.number != 0 && has_head(witness)) return true;
+  if (witness.number == 0) return false;
+  bool has_base = true;
+  std::future<void> asked;
+  if (witness != base.head.id()) {
+    asked = base::beside([&] { has_base = has_head(base.head.id()); });
+  }
+  const bool has_witness = has_head(witness);
+  if (asked.valid()) asked.get();
+  if (!has_witness || has_base) return has_witness;
+  if (has_head(base.head.id())) return true;  // the reply was damaged in transit
+  has_lost = has_head(witness);               // gc deletes the witness first
+  return false;
+}
+
+// A slow push may recreate the number of a head that gc has deleted. As long as the witness exists,
+// gc has deleted no later head. Without a witness, a head counts if it is the newest, or if the next
+// one was based on it.
+bool Remote::is_published(const StoredHead& base, const StoredHead& head, bool& has_lost) const {
+  if (keeps_base(base, has_lost)) return true;
   const auto newest = newest_number();
   if (newest == head.head.number) {
-    if (witness.number == 0 || has_head(base.head.id())) return true;
-    // The remote was emptied since the base was seen. This head would be the only one left, or
-    // hide those that another store has published since.
+    const bool has_witness = base.head.witness().number != 0;
+    if (!has_lost && (!has_witness || has_head(base.head.id()))) return true;
+    // The remote was emptied, or restored from an older copy, since the base was seen. This head
+    // would be the only one left, or hide those that another store has published since.
+    has_lost = true;
     objects_.remove(head_key(head.head.number));
     return false;
   }
+  if (has_lost) return false;
   const auto next = newest.has_value() ? read_head(head.head.number + 1) : std::nullopt;
   return next.has_value() && next->head.before == head.hash;
 }
@@ -337,13 +466,16 @@ void Remote::restore_newest_head() const {
   if (cache_ != nullptr) cache_->get(cached_head_, seen);
   std::optional<StoredHead> before;
   if (listed->number > 1) base::try_to([&] { before = read_head(listed->number - 1); });
+  std::optional<std::vector<std::byte>> found;
   for (const auto& bytes :
        {decode_newest_copy(newest_copy(objects_), listed->size_bytes).head, seen}) {
     Head head;
     if (decode_head(bytes, file_seal(), head) != nullptr || head.number != listed->number) continue;
     if (before.has_value() && before->hash != head.before) continue;
-    return objects_.put(key, bytes);
+    if (has_sound_objects(head, bytes)) return objects_.put(key, bytes);
+    if (!found.has_value()) found = bytes;  // its objects are pushed again
   }
+  if (found.has_value()) return objects_.put(key, *found);
   fail(Errc::corrupted,
        "{}: it is damaged, and no copy of it is left. Remove this object: then the head before it "
        "counts, and a push or "
@@ -351,8 +483,9 @@ void Remote::restore_newest_head() const {
        name_of(key));
 }
 
-std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
-                                          const Lists* lists) const {
+std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, const Lists* lists,
+                                          std::span<const std::byte> embedded,
+                                          bool* has_lost) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
   next.number = base.head.number + 1;
   next.before = base.hash;
@@ -360,24 +493,37 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next,
   next.table = base.head.table;
   next.earlier_witness = base.head.witness();
   next.is_witness = next.earlier_witness.number == 0 || next.generation != base.head.generation;
+  for (RemoteVersion& version : next.versions) {
+    for (EmbeddedObject& object : version.embedded) {
+      if (object.head == next.number) object.head_id = id_start(next.write_id);
+    }
+  }
   Head short_head = next;
   set_names(short_head, next.versions, base.table);
-  const auto bytes = encode_head(short_head, file_seal());
+  const auto bytes = encode_head_with(short_head, embedded, file_seal());
   if (bytes.size() > kMaxHeadBytes) {
     fail(Errc::invalid_argument, "{}: too many versions: their names take {} bytes", objects_.url(),
          bytes.size());
   }
   Head again;
-  require_sound("a new head of " + objects_.url(), decode_head(bytes, file_seal(), again), bytes,
-                seal_.store_id);
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, file_seal(), again),
+                frame_of_head(bytes), seal_.store_id);
+  for (RemoteVersion& version : next.versions) {
+    if (const RemoteVersion* own = short_head.find(version.ref.name)) {
+      version.embedded = own->embedded;
+    }
+  }
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
-  StoredHead out{std::move(next), base::sha256(bytes), base.table};
+  StoredHead out{std::move(next), base::sha256(frame_of_head(bytes)), base.table};
   std::future<void> copied;
   if (lists != nullptr) copied = base::beside([&] { put_newest_copy({bytes, *lists}); });
-  const bool counts = is_published(base, out);
+  bool lost = false;
+  const bool counts = is_published(base, out, lost);
+  if (has_lost != nullptr) *has_lost = lost;
   if (lists != nullptr) copied.wait();
   if (!counts) return std::nullopt;
   keep_in_cache(cached_head_, bytes);
+  learn_embedded(out.head);
   return out;
 }
 
@@ -416,8 +562,13 @@ std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectN
   if (cache_ != nullptr && cache_->get(key, name.content.hash, bytes)) return bytes;
   bytes = given_list(name.content.hash);
   if (bytes.empty()) {
-    bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
-    require_content(name_of(key), bytes, name.content.hash);
+    const std::uint64_t size_bytes = std::min(name.size_bytes, most_bytes);
+    bytes = read_content(key, name.content, name.size_bytes, [&](const ObjectPlace& place) {
+      auto got = place.offset_bytes == 0 ? objects_.get(place.key, size_bytes)
+                                         : get_part(place, {0, size_bytes});
+      require_content(place.name, got, name.content.hash);
+      return got;
+    });
   }
   keep_in_cache(key, bytes);
   return bytes;
@@ -472,13 +623,19 @@ std::vector<std::byte> Remote::list_bytes(const ObjectName& name) const {
 std::vector<PieceRecord> Remote::piece_index(const PieceName& name) const {
   if (auto cached = cached_piece_index(name)) return std::move(*cached);
   const std::string key = piece_key(name.content);
-  return read_twice([&] {
+  const auto read = [&](const ObjectPlace& place) {
     std::vector<PieceRecord> out;
-    const auto bytes = objects_.get_range(key, {0, name.index_bytes});
-    require_sound(name_of(key), decode_piece_index(bytes, file_seal(), out), bytes, seal_.store_id);
+    const auto bytes = get_part(place, {0, name.index_bytes});
+    require_sound(place.name, decode_piece_index(bytes, file_seal(), out), bytes, seal_.store_id);
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
-  });
+  };
+  return read_twice([&] { return read_content(key, name.content, name.size_bytes, read); });
+}
+
+std::vector<std::byte> Remote::piece_range(const PieceName& name, ObjectRange range) const {
+  return read_content(piece_key(name.content), name.content, name.size_bytes,
+                      [&](const ObjectPlace& place) { return get_part(place, range); });
 }
 
 void Remote::require_records(
@@ -507,23 +664,25 @@ std::optional<std::vector<PieceRecord>> Remote::cached_piece_index(const PieceNa
 
 FetchedPiece Remote::piece(const PieceName& name) const {
   const std::string key = piece_key(name.content);
-  return read_twice([&] {
+  const auto read = [&](const ObjectPlace& place) {
     FetchedPiece out;
-    out.bytes = objects_.get(key, name.size_bytes);
+    out.bytes = place.offset_bytes == 0 ? objects_.get(key, name.size_bytes)
+                                        : get_part(place, {0, name.size_bytes});
     if (out.bytes.size() != name.size_bytes) {
-      fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", name_of(key),
+      fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", place.name,
            out.bytes.size(), name.size_bytes);
     }
-    require_content(name_of(key), out.bytes, name.content.hash);
+    require_content(place.name, out.bytes, name.content.hash);
     const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.index_bytes));
-    require_sound(name_of(key), decode_piece_index(start, file_seal(), out.records), start,
+    require_sound(place.name, decode_piece_index(start, file_seal(), out.records), start,
                   seal_.store_id);
     if (name.index_bytes + records_bytes(out.records) != out.bytes.size()) {
-      fail(Errc::corrupted, "{}: the records are not as long as the index says", name_of(key));
+      fail(Errc::corrupted, "{}: the records are not as long as the index says", place.name);
     }
     if (cache_ != nullptr) cache_->put(key, start);
     return out;
-  });
+  };
+  return read_twice([&] { return read_content(key, name.content, name.size_bytes, read); });
 }
 
 std::optional<Hold> Remote::hold(const std::string& key) const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ namespace vellum::remote {
 
 struct StoredHead {
   Head head;                         // with all of its versions; number 0: the remote has none
-  base::Sha256 hash{};               // of its bytes
+  base::Sha256 hash{};               // of its frame
   std::vector<RemoteVersion> table;  // the versions in its name table
 };
 
@@ -79,6 +80,8 @@ class Remote {
   // Whether the remote has this head; its content is not checked. It is the newest if
   // newest_number() agrees, too.
   bool has_head(const HeadId& id) const;
+  // Whether a head has this object: by the head's id and its size; the content is not checked.
+  bool has_embedded(const EmbeddedObject& object) const;
   // The existing heads among these witnesses, oldest first: `newest`, the one before it, and so on.
   std::vector<std::uint64_t> witnesses(HeadId newest) const;
   // The number of the newest head; nullopt: none.
@@ -100,12 +103,22 @@ class Remote {
   void restore_newest_head() const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
-  // `before`, write id, witness and table. Nullopt: another store has published that number, or the
-  // remote was emptied meanwhile; no version has changed. Also replaces the copy of the newest
-  // head, with these lists, unless `lists` is null.
+  // `before`, write id, witness and table. `embedded` are lists and pieces that become part of the
+  // head's object; their offsets in RemoteVersion::embedded are those in these bytes. Nullopt:
+  // another store has published that number, or the remote was emptied or restored meanwhile, which
+  // sets `has_lost`; no version has changed. Also replaces the copy of the newest head, with these
+  // lists, unless `lists` is null.
   using Lists = std::vector<std::vector<std::byte>>;
   std::optional<StoredHead> publish(const StoredHead& base, Head next,
-                                    const Lists* lists = &kNoLists) const;
+                                    const Lists* lists = &kNoLists,
+                                    std::span<const std::byte> embedded = {},
+                                    bool* has_lost = nullptr) const;
+
+  // Lists and pieces that the versions of these heads have in heads are read from there. Heads that
+  // this object has read are known.
+  void learn_embedded(const Head& head) const;
+  // The places where heads have the object, the newest head first.
+  std::vector<EmbeddedObject> embedded(const ContentName& name, std::uint64_t size_bytes) const;
 
   // A list and its base are read concurrently. The last base stays in memory: read the lists of one
   // base consecutively. Errc::not_found, corrupted; each names the object.
@@ -113,13 +126,15 @@ class Remote {
   PieceList list(const ListName& name) const { return pieces_of(name).list; }
   // A whole list, as the base of others.
   std::shared_ptr<const BaseList> base_list(const ObjectName& name) const;
-  // Checks the hash of the list, not its content.
-  void require_list(const ObjectName& name) const { list_bytes(name); }
+  // The bytes of a list. Checks their hash only.
+  std::vector<std::byte> list_bytes(const ObjectName& name) const;
   std::vector<PieceRecord> piece_index(const PieceName& name) const;
   // The same, without a request; nullopt: not in the cache.
   std::optional<std::vector<PieceRecord>> cached_piece_index(const PieceName& name) const;
   // The whole piece; its records have the sizes that the index states.
   FetchedPiece piece(const PieceName& name) const;
+  // A part of the piece; its content is not checked.
+  std::vector<std::byte> piece_range(const PieceName& name, ObjectRange range) const;
   // Checks the records for which is_wanted() returns true; it is called once for each, in order.
   // Errc::corrupted names the piece and the place.
   void require_records(const PieceName& name, const FetchedPiece& piece,
@@ -145,14 +160,21 @@ class Remote {
   std::optional<StoredHead> read_head(std::uint64_t number) const;
   StoredHead decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const;
   StoredHead with_table(StoredHead head) const;
-  std::vector<std::byte> list_bytes(const ObjectName& name) const;
+  std::optional<HeadId> id_of_head(std::uint64_t number) const;
+  bool has_start_of(const EmbeddedObject& object) const;
+  struct ObjectPlace;
+  std::vector<std::byte> get_part(const ObjectPlace& place, ObjectRange range) const;
+  template <typename Read>
+  auto read_content(const std::string& key, const ContentName& name, std::uint64_t size_bytes,
+                    const Read& read) const -> decltype(read(std::declval<const ObjectPlace&>()));
   VersionPieces whole_list(const ObjectName& name) const;
   std::shared_ptr<const BaseList> last_base(const ObjectName& name) const;
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
   void put_newest_copy(const NewestCopy& copy) const;
   std::vector<std::byte> given_list(const base::Sha256& hash) const;
-  bool is_published(const StoredHead& base, const StoredHead& head) const;
+  bool is_published(const StoredHead& base, const StoredHead& head, bool& has_lost) const;
+  bool keeps_base(const StoredHead& base, bool& has_lost) const;
 
   ObjectStore& objects_;
   const format::StoreSeal seal_;
@@ -161,6 +183,10 @@ class Remote {
   mutable std::mutex mutex_;  // guards the members below
   mutable std::map<base::Sha256, std::vector<std::byte>> given_lists_;
   mutable std::shared_ptr<const BaseList> last_base_;
+  mutable std::string last_head_key_;         // of the head that was read last
+  mutable std::vector<std::byte> last_head_;  // its bytes, if it has embedded objects
+  // By the start of the hash, and the size.
+  mutable std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<EmbeddedObject>> embedded_;
 };
 
 // The newest head of a remote, by one listing; nullopt: none.

@@ -72,14 +72,17 @@ StoredHead Session::newest_head() {
   if (number > file_.head_number || (number == file_.head_number && out.hash == file_.head_hash)) {
     return out;
   }
-  if (file_.head_number == 0) return out;
+  if (file_.head_number != 0) note_lost();
+  return out;
+}
+
+void Session::note_lost() {
   has_lost_ = true;
   note_loss(out.head);
   file_.replicated = {};
   file_.key_slots_hash = {};
   file_.head_number = 0;
   write_remote_file(store_, name_, file_, true);
-  return out;
 }
 
 void Session::note_loss(const Head& newest) {

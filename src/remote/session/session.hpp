@@ -38,7 +38,9 @@ class Session {
   // The newest head. If the remote has lost a head of this store, all snapshots count as not yet
   // replicated; that is durable on return.
   StoredHead newest_head();
-  // Whether newest_head() has found such a loss.
+  // Such a loss was found otherwise. Durable on return.
+  void note_lost();
+  // Whether such a loss was found.
   bool has_lost() const noexcept { return has_lost_; }
   // Records that this store has published the head; the next note() makes that durable.
   void published(const StoredHead& head) noexcept;
