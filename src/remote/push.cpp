@@ -192,7 +192,7 @@ class Push {
         }
       }
       if (!knew_loss && session_.has_lost()) seen_objects_.forget();
-      note_lost_heads();
+      note_lost_heads(newest.head);
       if (try_from(newest, false)) return report_;
     }
     fail(Errc::busy, "{}: other stores have pushed {} times meanwhile", remote_.objects().url(),
@@ -495,12 +495,12 @@ class Push {
     const auto last = seen_objects_.last_look();
     if (last.has_value() && last->generation != newest.generation) seen_objects_.forget();
     if (newest.number != 0) look(newest);
-    note_lost_heads();
+    note_lost_heads(newest);
   }
 
-  void note_lost_heads() {
+  void note_lost_heads(const Head& newest) {
     if (std::exchange(has_lost_heads_, false)) {
-      session_.note_lost();
+      session_.note_lost(newest);
       seen_objects_.forget();
     }
     if (session_.has_lost()) uses_embedded_ = false;

@@ -72,13 +72,13 @@ StoredHead Session::newest_head() {
   if (number > file_.head_number || (number == file_.head_number && out.hash == file_.head_hash)) {
     return out;
   }
-  if (file_.head_number != 0) note_lost();
+  if (file_.head_number != 0) note_lost(out.head);
   return out;
 }
 
-void Session::note_lost() {
+void Session::note_lost(const Head& newest) {
   has_lost_ = true;
-  note_loss(out.head);
+  note_loss(newest);
   file_.replicated = {};
   file_.key_slots_hash = {};
   file_.head_number = 0;

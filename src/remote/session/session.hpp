@@ -39,7 +39,7 @@ class Session {
   // replicated; that is durable on return.
   StoredHead newest_head();
   // Such a loss was found otherwise. Durable on return.
-  void note_lost();
+  void note_lost(const Head& newest);
   // Whether such a loss was found.
   bool has_lost() const noexcept { return has_lost_; }
   // Records that this store has published the head; the next note() makes that durable.
