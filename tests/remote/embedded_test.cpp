@@ -34,6 +34,11 @@ class CountedObjects final : public ObjectStore {
     bytes_read += range.length_bytes;
     return objects_->get_range(key, range);
   }
+  std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
+    ++reads;
+    return objects_->get_start(key, most);
+  }
+  const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);
     written.push_back(key);
