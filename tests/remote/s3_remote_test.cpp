@@ -141,10 +141,8 @@ TEST_F(S3RemoteTest, ACommitOfAReplicationNeedsNoListing) {
       ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
     }
     EXPECT_EQ(asked["LIST"], 0);
-    // A piece, its list and the head; once a minute the copy of the head.
-    EXPECT_LE(asked["PUT"], 4 * kCommits);
-    EXPECT_GE(asked["PUT"], 3 * kCommits);
-    // The witness; after a pause, the head before.
+    EXPECT_EQ(asked["PUT"], kCommits);  // the head, with a piece and its list
+    // The witness and the head before.
     EXPECT_LE(asked["GET"], 2 * kCommits);
   }
   contents["main"] = line.bytes();
