@@ -22,7 +22,7 @@ namespace files = std::filesystem;
 // Counts calls, and notes the keys that are written.
 class CountedObjects final : public ObjectStore {
  public:
-  explicit CountedObjects(std::unique_ptr<ObjectStore> objects) : objects_(std::move(objects)) {}
+  explicit CountedObjects(std::shared_ptr<ObjectStore> objects) : objects_(std::move(objects)) {}
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return objects_->connections(); }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
@@ -63,7 +63,7 @@ class CountedObjects final : public ObjectStore {
   std::vector<std::string> written;
 
  private:
-  const std::unique_ptr<ObjectStore> objects_;
+  const std::shared_ptr<ObjectStore> objects_;
   std::mutex mutex_;
 };
 
