@@ -91,7 +91,8 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
   const auto before = static_cast<std::ptrdiff_t>(pending.size());
   const auto merge_found = [&] {
     assert(std::is_sorted(pending.begin() + before, pending.end()));
-    std::inplace_merge(pending.begin(), pending.begin() + before, pending.end());
+    if (before == 0) return;
+    std::sort(pending.begin(), pending.end());  // allocates nothing, unlike a merge
     pending.erase(std::unique(pending.begin(), pending.end()), pending.end());
   };
   try {
