@@ -276,7 +276,7 @@ TEST(RemoteObjects, ObjectsFollowTheFrameOfAHead) {
     head.versions[0].embedded.back().head = head.number + 1;
     EXPECT_STREQ(decode_head(encode_head(head, seal), seal, again), "malformed");
     // No more than a push ever has: each costs a reader memory.
-    for (const std::size_t more : {0, 1}) {
+    for (const std::size_t more : {0u, 1u}) {
       embedded.clear();
       for (std::size_t i = 0; i < kMaxEmbeddedObjects + more; ++i) {
         embedded.push_back({6, 66, 640 + i, 1, 5});

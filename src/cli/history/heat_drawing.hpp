@@ -40,10 +40,10 @@ struct Png {
   std::vector<std::byte> bytes;
 };
 
-// With libpng: a row of cells for each version, the newest first, in the colours of the SVG, without text. If
-// the picture would have more than 16 million pixels, cells are smaller, down to a pixel. Throws
-// Errc::invalid_argument for more versions than pixels, Errc::unsupported without libpng. REQUIRES:
-// the map has rows.
+// With libpng: a row of cells for each version, the newest first, in the colours of the SVG, without
+// text. If the picture would have more than 16 million pixels, cells are smaller, down to a pixel.
+// Throws Errc::invalid_argument for more versions than pixels, Errc::unsupported without libpng.
+// REQUIRES: the map has rows.
 Png heat_png(const HeatMap& map);
 
 }  // namespace vellum::cli

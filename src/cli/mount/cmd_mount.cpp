@@ -22,7 +22,8 @@
 namespace vellum::cli {
 namespace {
 
-// A child process that continues after the command has returned. REQUIRES: one thread, and no store is open.
+// A child process that continues after the command has returned. REQUIRES: one thread, and no store
+// is open.
 class Background {
  public:
   Background();

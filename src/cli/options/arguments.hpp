@@ -16,7 +16,8 @@ std::uint64_t parse_size(const std::string& option, const std::string& text);
 bool is_name_byte(char c);
 // Whether `name` may name a branch or snapshot.
 bool is_good_name(const std::string& name) noexcept;
-// Throws Errc::invalid_argument unless it may. Commands call it before steps that must not happen when a later step would fail on the name.
+// Throws Errc::invalid_argument unless it may. Commands call it before steps that must not happen
+// when a later step would fail on the name.
 void require_good_name(const std::string& name);
 
 // Throws Errc::invalid_argument if a message is longer than a store permits.

@@ -42,8 +42,8 @@ std::string rate_text(double rate) {
   return rate > 0 && rate < 10 ? fmt::format("{:.1f}", rate) : fmt::format("{:.0f}", rate);
 }
 
-// Prints a row for each region of `now`, with rates since `before`, which was `elapsed` earlier. For a
-// region that is new since then, the rates cover the time since its opening.
+// Prints a row for each region of `now`, with rates since `before`, which was `elapsed` earlier. For
+// a region that is new since then, the rates cover the time since its opening.
 void print_regions(Output& out, const std::vector<RegionSample>& before,
                    const std::vector<RegionSample>& now, std::chrono::duration<double> elapsed) {
   using enum Table::Align;

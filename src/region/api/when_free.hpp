@@ -12,9 +12,9 @@
 
 namespace vellum::api {
 
-// Returns the result of `open`, which opens the branch. A program that has closed the branch's file, but
-// keeps the branch for a commit, is asked for it. Calls it again while its error is one of `taken`, at most until
-// `end`.
+// Returns the result of `open`, which opens the branch. A program that has closed the branch's file,
+// but keeps the branch for a commit, is asked for it. Calls `open` again while its error is one of
+// `taken`, at most until `end`.
 template <typename Open>
 auto when_free(const std::string& store, const std::string& branch,
                std::chrono::steady_clock::time_point end, std::initializer_list<Errc> taken,

@@ -122,7 +122,7 @@ TEST_F(VersionNames, AListOfNIsTheBeginningOfTheWholeList) {
     return lines(must({"log", path_of_store, "-n", std::to_string(most), "--names"}).out);
   };
   const auto all = lines(must({"log", path_of_store, "--names"}).out);
-  for (const std::size_t most : {1, 3, 4, 5, 6, 20, 60, 130, 150, 500}) {
+  for (const std::size_t most : {1u, 3u, 4u, 5u, 6u, 20u, 60u, 130u, 150u, 500u}) {
     list(1, true);  // a list of many does not write the file
     ASSERT_TRUE(fs::exists(path_of_store + "/snapshots.newest"));
     const auto found = list(most, true);
