@@ -63,7 +63,7 @@ void fuzz_hold(View input) {
 
 // A forger has no key: what opens was sealed with it, under that name, and as it is.
 void fuzz_sealed_object(View input) {
-  static const base::ObjectKeys keys(base::Secret(Bytes(base::kKeyBytes)));
+  static const base::ObjectKeys keys{base::Secret(Bytes(base::kKeyBytes))};
   Bytes out;
   if (remote::open_object(keys, "heads/1", input, out) == nullptr) {
     require(remote::sealed_bytes(out.size()) == input.size(), "an object has its size");
