@@ -37,6 +37,25 @@ inline int cipher_length(std::span<const std::byte> bytes) noexcept {
   return static_cast<int>(bytes.size());
 }
 
+// Authenticates `clear`, and encrypts or decrypts `text` to `out`, which may be `text` itself.
+inline bool update_cipher(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
+                          std::span<const std::byte> text, std::span<std::byte> out) noexcept {
+  assert(text.size() == out.size());
+  int done = 0;
+  if (!clear.empty() &&
+      EVP_CipherUpdate(context, nullptr, &done, raw(clear), cipher_length(clear)) != 1) {
+    return false;
+  }
+  return text.empty() ||
+         EVP_CipherUpdate(context, raw(out), &done, raw(text), cipher_length(text)) == 1;
+}
+
+inline bool finish_cipher(EVP_CIPHER_CTX* context) noexcept {
+  unsigned char none[kCipherBlockBytes];
+  int done = 0;
+  return EVP_CipherFinal_ex(context, none, &done) == 1;
+}
+
 // Freeing a context wipes its key schedule.
 struct FreeCipherContext {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }

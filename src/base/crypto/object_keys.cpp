@@ -26,24 +26,6 @@ UniqueCipherContext new_object_context() {
   return out;
 }
 
-bool update_cipher(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
-                   std::span<const std::byte> text, std::span<std::byte> out) noexcept {
-  assert(text.size() == out.size());
-  int done = 0;
-  if (!clear.empty() &&
-      EVP_CipherUpdate(context, nullptr, &done, raw(clear), cipher_length(clear)) != 1) {
-    return false;
-  }
-  return text.empty() ||
-         EVP_CipherUpdate(context, raw(out), &done, raw(text), cipher_length(text)) == 1;
-}
-
-bool finish_cipher(EVP_CIPHER_CTX* context) noexcept {
-  unsigned char none[kCipherBlockBytes];
-  int done = 0;
-  return EVP_CipherFinal_ex(context, none, &done) == 1;
-}
-
 Secret derived(const Secret& data_key, std::string_view info, std::size_t bytes) {
   Secret out(bytes);
   hkdf_sha256(data_key.bytes(), {}, info, out.bytes());

@@ -41,25 +41,12 @@ void forget_key(EVP_CIPHER_CTX* context) noexcept {
   EVP_CipherInit_ex(context, nullptr, nullptr, raw(std::span(kZeroKey)), nullptr, -1);
 }
 
-bool run(EVP_CIPHER_CTX* context, std::span<const std::byte> clear,
-         std::span<std::byte> text) noexcept {
-  int done = 0;
-  if (!clear.empty() &&
-      EVP_CipherUpdate(context, nullptr, &done, raw(clear), cipher_length(clear)) != 1) {
-    return false;
-  }
-  return text.empty() ||
-         EVP_CipherUpdate(context, raw(text), &done, raw(text), cipher_length(text)) == 1;
-}
-
 // REQUIRES: the nonce is in place, at the start of `seal`.
 bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
              std::span<const std::byte> clear, std::span<std::byte> text,
              std::span<std::byte> seal) noexcept {
-  unsigned char none[kCipherBlockBytes];
-  int done = 0;
   const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 1) == 1 &&
-                    run(context, clear, text) && EVP_CipherFinal_ex(context, none, &done) == 1 &&
+                    update_cipher(context, clear, text, text) && finish_cipher(context) &&
                     EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, int{kAuthenticatorBytes},
                                         seal.data() + kNonceBytes) == 1;
   forget_key(context);
@@ -69,15 +56,13 @@ bool encrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
 bool decrypt(EVP_CIPHER_CTX* context, std::span<const std::byte> key,
              std::span<const std::byte> clear, std::span<std::byte> text,
              std::span<const std::byte> seal) noexcept {
-  unsigned char none[kCipherBlockBytes];
   unsigned char authenticator[kAuthenticatorBytes];
   std::memcpy(authenticator, seal.data() + kNonceBytes, sizeof authenticator);
-  int done = 0;
   const bool good = EVP_CipherInit_ex(context, nullptr, nullptr, raw(key), raw(seal), 0) == 1 &&
-                    run(context, clear, text) &&
+                    update_cipher(context, clear, text, text) &&
                     EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, int{kAuthenticatorBytes},
                                         authenticator) == 1 &&
-                    EVP_CipherFinal_ex(context, none, &done) == 1;
+                    finish_cipher(context);
   forget_key(context);
   if (!good && !text.empty()) OPENSSL_cleanse(text.data(), text.size());
   return good;

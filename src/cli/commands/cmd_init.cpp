@@ -77,13 +77,8 @@ void add_init(CLI::App& app, Context& context) {
       ->add_option("--pack-size", arguments->pack_size,
                    "The size at which a pack file is sealed: 1M to 1T (default: 256M)")
       ->type_name("SIZE");
-  command->add_flag("--encrypt", arguments->encrypt,
-                    "Encrypt the store's files; its first secret is one of the global options, the "
-                    "environment, --recipient, or a new passphrase from the terminal");
-  command
-      ->add_option("--recipient", arguments->recipient,
-                   "The first secret: that of a recipient of age")
-      ->type_name("RECIPIENT");
+  add_encrypt_options(*command, arguments->encrypt, arguments->recipient,
+                      "Encrypt the store's files");
 }
 
 }  // namespace vellum::cli

@@ -170,6 +170,16 @@ KeySource new_key(KeySource given) {
   return given;
 }
 
+void add_encrypt_options(CLI::App& command, bool& encrypt, std::string& recipient,
+                         const std::string& what) {
+  command.add_flag("--encrypt", encrypt,
+                   what +
+                       "; its first secret is one of the global options, the environment, "
+                       "--recipient, or a new passphrase from the terminal");
+  command.add_option("--recipient", recipient, "The first secret: that of a recipient of age")
+      ->type_name("RECIPIENT");
+}
+
 KeySource first_key(const KeySource& given, const std::string& recipient) {
   if (!recipient.empty()) {
     KeySource out;

@@ -13,6 +13,9 @@ void add_key_options(CLI::App& app, KeySource& source);
 void add_new_key_options(CLI::App& command, KeySource& source);
 // The secret of a new slot: the given one, or a prompt for a new passphrase.
 KeySource new_key(KeySource given);
+// --encrypt, with a help that begins with `what`, and --recipient, for the first slot.
+void add_encrypt_options(CLI::App& command, bool& encrypt, std::string& recipient,
+                         const std::string& what);
 // The secret of the first slot: that of the recipient, or the given one, or that of the
 // environment, or a prompt for a new passphrase.
 KeySource first_key(const KeySource& given, const std::string& recipient);

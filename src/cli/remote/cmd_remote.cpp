@@ -129,13 +129,8 @@ void add_remote(CLI::App& app, Context& context) {
       ->required();
   command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
   command->add_flag("--one-writer", arguments->one_writer, "Let only this store push there");
-  command->add_flag("--encrypt", arguments->encrypt,
-                    "Encrypt the remote of a plain store; its first secret is one of the global "
-                    "options, the environment, --recipient, or a new passphrase from the terminal");
-  command
-      ->add_option("--recipient", arguments->recipient,
-                   "The first secret: that of a recipient of age")
-      ->type_name("RECIPIENT");
+  add_encrypt_options(*command, arguments->encrypt, arguments->recipient,
+                      "Encrypt the remote of a plain store");
   add_command(remote, context, "list", "List the remotes", arguments->store,
               [&context, arguments] { return run_list(context, *arguments); });
   command = add_command(remote, context, "set-url", "Change the URL of a remote", arguments->store,

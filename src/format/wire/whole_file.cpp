@@ -12,12 +12,10 @@
 namespace vellum::format {
 namespace {
 
-constexpr std::size_t kMagicBytes = 8;
-
 // Each kind has its key.
 base::MessageKey kind_key(const WholeFileKind& kind) noexcept {
   std::uint64_t magic = 0;
-  std::memcpy(&magic, kind.magic, kMagicBytes);
+  std::memcpy(&magic, kind.magic, kWholeFileMagicBytes);
   return {base::KeyUse::file, magic, 0};
 }
 
@@ -42,10 +40,10 @@ const char* text_of(FrameProblem problem) noexcept {
 // Checks everything except the seal.
 const char* check_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                              const Uuid& store_id, bool sealed) noexcept {
-  assert(std::strlen(kind.magic) == kMagicBytes && kind.not_this != nullptr &&
+  assert(std::strlen(kind.magic) == kWholeFileMagicBytes && kind.not_this != nullptr &&
          kind.too_large != nullptr);
   if (bytes.size() > kind.max_bytes + seal_bytes(sealed)) return kind.too_large;
-  if (bytes.size() < kMagicBytes || std::memcmp(bytes.data(), kind.magic, kMagicBytes) != 0) {
+  if (!has_magic(kind, bytes)) {
     return kind.not_this;
   }
   if (const char* problem = text_of(check_frame(bytes, store_id))) return problem;
@@ -75,6 +73,11 @@ void seal_body(const WholeFileKind& kind, const StoreKeys& keys, std::vector<std
 
 }  // namespace
 
+bool has_magic(const WholeFileKind& kind, std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= kWholeFileMagicBytes &&
+         std::memcmp(bytes.data(), kind.magic, kWholeFileMagicBytes) == 0;
+}
+
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
                                          const FileSeal& seal) {
   assert(std::strlen(kind.magic) == 8);
@@ -97,7 +100,7 @@ std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<co
 
 FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
   ByteReader in(bytes);
-  in.bytes(kMagicBytes);
+  in.bytes(kWholeFileMagicBytes);
   const std::uint32_t version = in.u32();
   const std::uint32_t length = in.u32();
   Uuid id{};

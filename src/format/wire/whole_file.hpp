@@ -50,6 +50,10 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
 // Checks the frame only: not its size limit and not its magic, which depend on the kind.
 FrameProblem check_frame(std::span<const std::byte> bytes, const Uuid& store_id) noexcept;
 
+inline constexpr std::size_t kWholeFileMagicBytes = 8;
+// Whether the file begins like one of this kind. Not checked further.
+bool has_magic(const WholeFileKind& kind, std::span<const std::byte> bytes) noexcept;
+
 // Whether the header is of a sealed file. Not checked.
 bool is_sealed_file(std::span<const std::byte> bytes) noexcept;
 

@@ -25,12 +25,10 @@ constexpr format::WholeFileKind kHeadOfEmbedded{"VLMHED3\n", kMaxHeadBytes,
 // By an older Vellum: without witnesses.
 constexpr format::WholeFileKind kOldHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                          "too large for a head"};
-constexpr std::size_t kMagicBytes = 8;
 constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
 
 bool says_it_embeds(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= format::kWholeFileHeaderBytes &&
-         std::memcmp(bytes.data(), kHeadOfEmbedded.magic, kMagicBytes) == 0;
+  return bytes.size() >= format::kWholeFileHeaderBytes && has_magic(kHeadOfEmbedded, bytes);
 }
 
 bool read_gone(ByteReader& in, std::vector<std::string>& out) {
@@ -127,7 +125,7 @@ bool has_sound_objects(const Head& head, std::span<const std::byte> bytes) {
 std::span<const std::byte> frame_of_head(std::span<const std::byte> bytes) noexcept {
   if (!says_it_embeds(bytes)) return bytes;
   ByteReader in(bytes);
-  in.bytes(kMagicBytes);
+  in.bytes(format::kWholeFileMagicBytes);
   in.u32();  // the format's version
   const std::size_t length = in.u32();
   const bool has_frame = length >= format::kWholeFileHeaderBytes && length <= bytes.size();

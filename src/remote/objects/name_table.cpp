@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "format/wire/whole_file.hpp"
 
@@ -37,8 +36,7 @@ const char* decode_name_table(std::span<const std::byte> bytes, const format::Fi
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
   const bool may_embed =
-      bytes.size() >= format::kWholeFileHeaderBytes &&
-      std::memcmp(bytes.data(), kTableOfEmbedded.magic, std::strlen(kTableOfEmbedded.magic)) == 0;
+      bytes.size() >= format::kWholeFileHeaderBytes && has_magic(kTableOfEmbedded, bytes);
   const char* const problem =
       open_whole_file(may_embed ? kTableOfEmbedded : kTable, bytes, seal, opened, body);
   if (problem != nullptr) return problem;

@@ -64,7 +64,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
                                RemoteFile& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  const bool is_old = bytes.size() >= 8 && std::memcmp(bytes.data(), kOldRemoteFile.magic, 8) == 0;
+  const bool is_old = has_magic(kOldRemoteFile, bytes);
   const auto& kind = is_old ? kOldRemoteFile : kRemoteFile;
   if (const char* problem = open_whole_file(kind, bytes, seal, opened, body)) return problem;
   out = {};
