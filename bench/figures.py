@@ -6,12 +6,11 @@
 Every round runs each benchmark once, with Vellum and its peers in turn. A row shows the medians of the rounds and the
 ratio of the peer to Vellum, from the least to the most of any round: 2.0 means that Vellum takes half. The sizes are
 small, so that three rounds take about ten minutes on two processors; docs/measurements.md has the larger ones. The
-machine should do nothing else. Peers that are missing are omitted, with a line that says so; the exit status is 1 if a
-row has no figure of Vellum. --only selects the rows that contain TEXT.
+machine should do nothing else. Peers that are missing are fetched (fetch_peers.py), or omitted with a line that says
+why; the exit status is 1 if a row has no figure of Vellum. --only selects the rows that contain TEXT.
 
 The months of the LMDB row are made of this project's own text: the lines of its documents and sources, in the order
-of a fixed shuffle, each month a part of them. Python peers come from build/bench/venv, which is made from PyPI when it
-is missing.
+of a fixed shuffle, each month a part of them.
 """
 
 import argparse
@@ -21,7 +20,6 @@ import os
 import platform
 import random
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -29,11 +27,11 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, f"{TOP}/bench")
-from table_lib import write_json  # noqa: E402
+import fetch_peers  # noqa: E402
+from table_lib import path_with_peers, write_json  # noqa: E402
 
 BUILT = f"{TOP}/build/release/bench"
-VENV = f"{TOP}/build/bench/venv"
-PYTHON_PEERS = ("numpy", "zarr", "icechunk", "h5py")
+FETCHED = ("numpy", "zarr", "icechunk", "h5py", "borg", "restic")
 BTREE = ("--structure", "btree", "--workload", "insert", "--every", "100", "--seconds", "1")
 MONTHS = 24
 
@@ -54,7 +52,7 @@ RUNS = {
             "--blocks", "64,2048"),
     "sort": (f"{BUILT}/bench_paging", "--mib", "512", "--limit-mib", "128", "--only", "sort"),
     "lmdb": (f"{TOP}/bench/lmdb/table.py", "--kv", "{kv}", "--rounds", "1", "--reads", "100000"),
-    "numpy": (f"{VENV}/bin/python", f"{TOP}/bench/python/table.py", "--mib", "128", "--versions", "5",
+    "numpy": (f"{fetch_peers.VENV}/bin/python", f"{TOP}/bench/python/table.py", "--mib", "128", "--versions", "5",
               "--pattern", "rows"),
     **{f"btree {store}": (f"{BUILT}/bench_fams", "--store", store, *BTREE)
        for store in ("vellum-cards", "bdb", "lmdb", "sqlite", "msync")},
@@ -134,23 +132,6 @@ def write_months(file):
             out.write(f"{2000 + month // 12}-{month % 12 + 1:02}\t{key[-200:]}\t{value[:400].replace(chr(9), ' ')}\n")
 
 
-def make_python_peers():
-    """An environment with numpy's peers at their newest and the package's wheel (make python), or the reason."""
-    if os.path.exists(f"{VENV}/done"):
-        return None
-    wheels = glob.glob(f"{TOP}/build/python/cp3*/wheels/vellum-*.whl")
-    if not wheels:
-        return "no wheel in build/python: make python"
-    shutil.rmtree(VENV, ignore_errors=True)
-    for words in ([sys.executable, "-m", "venv", VENV],
-                  [f"{VENV}/bin/pip", "install", "-q", "--disable-pip-version-check", *PYTHON_PEERS, wheels[0]]):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return (done.stderr.strip().splitlines() or ["failed"])[-1]
-    with open(f"{VENV}/done", "w", encoding="utf-8"):
-        return None
-
-
 def version_of(*command):
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -161,14 +142,14 @@ def version_of(*command):
 
 
 def versions():
-    """The peers' versions, by name; those that are not installed are left out."""
+    """The peers' versions, by name, with their dates; those that are not installed are left out."""
     found = {"Linux": platform.release(), "restic": version_of("restic", "version"),
              "borg": version_of("borg", "--version"), "LMDB": version_of("mdb_copy", "-V"),
              "SQLite": version_of("pkg-config", "--modversion", "sqlite3"),
              "zstd": version_of("zstd", "--version")}
-    for package in PYTHON_PEERS:
-        found[package] = version_of(f"{VENV}/bin/python", "-c",
-                                    f"from importlib.metadata import version; print(version({package!r}))")
+    for name, number in fetch_peers.found(FETCHED).items():
+        date = fetch_peers.date_of(name, number)
+        found[name] = f"{number} ({date})" if date else number
     return {name: version for name, version in found.items() if version}
 
 
@@ -240,11 +221,10 @@ def main():
     if not rows:
         sys.exit(f"figures: no row contains {options.only[0]!r}")
     os.makedirs(options.dir, exist_ok=True)
-    if any("numpy" == row.ours[0] for row in rows) and (trouble := make_python_peers()):
-        print(f"figures: without numpy's rows: {trouble}", file=sys.stderr)
+    for name, reason in fetch_peers.ensure(FETCHED).items():
+        print(f"figures: without {name}: {reason}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="figures-", dir=options.dir) as top:
-        places = {"top": top, "kv": f"{top}/months.kv",
-                  "path": f"{TOP}/build/bench/bin:{os.environ['PATH']}"}
+        places = {"top": top, "kv": f"{top}/months.kv", "path": path_with_peers()}
         write_months(places["kv"])
         rounds = measure(rows, options.rounds, places)
     table = [cells for cells in (cells_of(row, rounds) for row in rows) if cells]

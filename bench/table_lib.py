@@ -1,9 +1,16 @@
-"""Shared by the benchmarks' table.py: runs with a time limit, aligned columns, and the JSON."""
+"""Shared by the benchmarks' table.py: runs with a time limit, the PATH, aligned columns, and the JSON."""
 
 import json
 import os
 import platform
 import signal
+
+PEERS = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/build/bench"  # what fetch_peers.py has fetched
+
+
+def path_with_peers():
+    """The PATH with the fetched peers before those of the system."""
+    return f"{PEERS}/bin{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def kill_group(process):

@@ -64,7 +64,7 @@ if(VELLUM_WITH_PMEM)
   list(APPEND VELLUM_EXTERNAL_LIBS PkgConfig::PMEM_PC)
 endif()
 
-# Only for tests: -DLMDB1_ROOT=DIR, or in the environment, a directory of LMDB 1.0 with lmdb.h and liblmdb.a.
+# For tests and benchmarks: -DLMDB1_ROOT=DIR, or in the environment, a directory of LMDB 1.0 with lmdb.h and liblmdb.a.
 find_path(LMDB1_INCLUDE_DIR lmdb.h HINTS ${LMDB1_ROOT} ENV LMDB1_ROOT NO_DEFAULT_PATH)
 find_file(LMDB1_LIBRARY liblmdb.a HINTS ${LMDB1_ROOT} ENV LMDB1_ROOT NO_DEFAULT_PATH)
 

@@ -28,7 +28,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, f"{TOP}/bench")
-from table_lib import print_rows, write_json
+from table_lib import path_with_peers, print_rows, write_json
 
 PAGE = 4096
 PASSPHRASE = "correct horse battery staple on a shelf"

@@ -2,6 +2,7 @@
 // random. It does not use Vellum: table.py runs it with and without.
 //
 //   bench_lmdb KV DIR MODE BATCH READS
+//   bench_lmdb KV DIR compare MONTH     exit status 1: the environment differs from the rows of KV up to MONTH
 //
 // KV: lines of `month TAB key TAB value` in order of time, values escaped (\\, \t, \n, \r), `\D` to
 // delete the key. MODE: default, writemap (both durable commits), nosync (WRITEMAP|NOSYNC, and one
@@ -22,6 +23,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -149,6 +151,20 @@ class Environment {
     return seconds;
   }
 
+  // The number of entries. Ends the program if one is not among `rows`.
+  std::size_t compare(const std::unordered_map<std::string_view, std::string_view>& rows) {
+    MDB_txn* txn = nullptr;
+    check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn), "begin");
+    for (const auto& [name, expected] : rows) {
+      MDB_val key = val(name), value;
+      check(mdb_get(txn, dbi_, &key, &value), "get");
+      if (std::string_view(static_cast<char*>(value.mv_data), value.mv_size) != expected)
+        fail("another value: " + std::string(name));
+    }
+    mdb_txn_abort(txn);
+    return scan();
+  }
+
   std::size_t scan() {
     MDB_txn* txn = nullptr;
     MDB_cursor* cursor = nullptr;
@@ -187,6 +203,24 @@ std::vector<std::string_view> keys_left(const std::vector<Row>& rows) {
   return {left.begin(), left.end()};
 }
 
+// What the rows up to the end of `month` leave.
+std::unordered_map<std::string_view, std::string_view> content_after(const std::vector<Row>& rows,
+                                                                     std::string_view month) {
+  std::unordered_map<std::string_view, std::string_view> content;
+  bool reached = false;
+  for (const Row& row : rows) {
+    if (reached && row.month != month) return content;
+    reached = row.month == month;
+    if (row.deletes) {
+      content.erase(row.key);
+    } else {
+      content[row.key] = row.value;
+    }
+  }
+  if (!reached) fail("no month " + std::string(month));
+  return content;
+}
+
 void ingest(Environment& environment, const std::vector<Row>& rows, std::size_t batch) {
   std::string answer;
   for (std::size_t at = 0; at < rows.size();) {
@@ -208,9 +242,16 @@ void ingest(Environment& environment, const std::vector<Row>& rows, std::size_t 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) fail("bench_lmdb KV DIR MODE BATCH READS");
+  const bool compares = argc == 5 && std::string_view(argv[3]) == "compare";
+  if (argc != 6 && !compares) fail("bench_lmdb KV DIR MODE BATCH READS");
   std::string text = read_whole(argv[1]);
   const std::vector<Row> rows = parse(text);
+  if (compares) {
+    const auto content = content_after(rows, argv[4]);
+    if (Environment(argv[2], "default").compare(content) != content.size())
+      fail("entries are missing, or are too many");
+    return 0;
+  }
   Environment environment(argv[2], argv[3]);
   ingest(environment, rows, std::strtoull(argv[4], nullptr, 10));
 

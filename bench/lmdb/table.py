@@ -2,19 +2,22 @@
 """Runs bench_lmdb with a snapshot after each month, by different means, and prints one table of them.
 
     bench/lmdb/table.py --kv FILE[.zst] [--mode default|writemap|nosync] [--batch ROWS] [--rounds 3]
-                        [--peer NAME]... [--dir DIR] [--json FILE]
+                        [--peer NAME]... [--lmdb1 DIR] [--dir DIR] [--json FILE]
 
 Each peer has an LMDB environment and takes a snapshot when a month is complete, by an external command
 while the writing program waits, as a user of an unmodified program would: mdb_copy and mdb_copy -c (full
 copies), borg and restic (deduplicated archives of the file), `vellum backup`, and `vellum snapshot` with
-the program under `vellum run`. Inserts per second are over all: rows by the seconds of inserting and of
-the snapshots together. Versions' bytes are disk blocks of the copies, the repository or the store; the
+the program under `vellum run`. With LMDB 1.0 (a build with LMDB1_ROOT, whose tools are in --lmdb1), also
+its incremental dumps. Inserts per second are over all: rows by the seconds of inserting and of the
+snapshots together. Versions' bytes are disk blocks of the copies, the repository or the store; the
 environment itself, which every peer has as well, is counted separately.
 
 Each run has an emptied directory and a machine whose file systems were synchronised. --sync 1: after
 each snapshot its directory is flushed (syncfs), which mdb_copy leaves to the kernel. Reads are of the
-live environment, open for writing, when everything is inserted. Medians of --rounds; ratios are to the
-first peer. Missing peers are omitted.
+live environment, open for writing, when everything is inserted. Afterwards the snapshots of the first,
+middle and last month are restored, and each row of them is compared; `restore s` is of the last one, as
+it is the longest way for dumps. Medians of --rounds; ratios are to the first peer. Missing peers are
+omitted.
 """
 
 import argparse
@@ -29,49 +32,12 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, f"{TOP}/bench")
-from table_lib import print_rows, write_json
+sys.path.insert(0, f"{TOP}/bench/lmdb")
+from peers import peers_of, run_quietly
+from table_lib import path_with_peers, print_rows, write_json
 LIBC = ctypes.CDLL(None, use_errno=True)
 SECRET = {"BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes", "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes",
           "RESTIC_PASSWORD": "bench"}
-
-
-class Peer:
-    """How a snapshot is taken. `{db}`, `{keep}`, `{name}`: the directories of the environment and of the
-    versions, and the snapshot's name."""
-
-    def __init__(self, name, snapshot, start=(), wrap=(), cache=None):
-        self.name, self.snapshot, self.start, self.wrap, self.cache = name, snapshot, start, wrap, cache
-
-    def installed(self):
-        return shutil.which(self.snapshot[0]) is not None
-
-    def command(self, words, places):
-        return [word.format(**places) for word in words]
-
-
-def peers_of(vellum):
-    run = (vellum, "run", "--store", "{keep}/store", "--file", "{db}/data.mdb", "--")
-    snapshot = (vellum, "snapshot", "{keep}/store", "{name}")
-    return [
-        Peer("mdb_copy", ("mdb_copy", "{db}", "{keep}/{name}")),
-        Peer("mdb_copy -c", ("mdb_copy", "-c", "{db}", "{keep}/{name}")),
-        Peer("borg", ("borg", "create", "{keep}/borg::{name}", "{db}/data.mdb"),
-             ("borg", "init", "-e", "none", "{keep}/borg")),
-        Peer("restic", ("restic", "-q", "-r", "{keep}/restic", "backup", "--tag", "{name}", "{db}/data.mdb"),
-             ("restic", "-q", "-r", "{keep}/restic", "init")),
-        Peer("vellum backup", (vellum, "backup", "{keep}/store", "{db}/data.mdb", "--name", "{name}"),
-             (vellum, "init", "{keep}/store")),
-        Peer("vellum run", snapshot, (vellum, "init", "{keep}/store"), run),
-        Peer("vellum run, not compressed", snapshot,
-             (vellum, "init", "{keep}/store", "--compression", "none"), run),
-    ]
-
-
-def run_quietly(command, environment):
-    result = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True, check=False)
-    if result.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {result.stderr.strip()}")
 
 
 def block_bytes(directory):
@@ -90,18 +56,28 @@ def flush(directory):
 
 def take_snapshot(peer, places, environment, options):
     start = time.monotonic()
-    if "{keep}/{name}" in peer.snapshot:
-        os.mkdir("{keep}/{name}".format(**places))
-    run_quietly(peer.command(peer.snapshot, places), environment)
+    peer.take(places, environment)
     if options.sync:
         flush(places["keep"])
     return time.monotonic() - start
 
 
+def restore_seconds(peer, places, environment, options):
+    """Restores the snapshot into an empty directory, and compares its rows. Only the former is timed."""
+    shutil.rmtree(places["out"], ignore_errors=True)
+    os.mkdir(places["out"])
+    start = time.monotonic()
+    peer.restore(places, environment)
+    seconds = time.monotonic() - start
+    run_quietly((f"{options.built}/{peer.program}", options.plain_kv, places["out"], "compare", places["name"]),
+                environment)
+    return seconds
+
+
 def run_peer(peer, options):
     """Its figures."""
     scratch = tempfile.mkdtemp(prefix="lmdb-table-", dir=options.dir)
-    places = {"db": f"{scratch}/db", "keep": f"{scratch}/keep", "name": ""}
+    places = {"db": f"{scratch}/db", "keep": f"{scratch}/keep", "out": f"{scratch}/out", "name": ""}
     # Separate caches, to be independent of earlier runs.
     environment = {**os.environ, **SECRET, "BORG_BASE_DIR": f"{scratch}/cache",
                    "XDG_CACHE_HOME": f"{scratch}/cache"}
@@ -109,7 +85,7 @@ def run_peer(peer, options):
         os.mkdir(directory)
     try:
         if peer.start:
-            run_quietly(peer.command(peer.start, places), environment)
+            run_quietly(peer.words(peer.start, places), environment)
         os.sync()
         return ingest(peer, places, environment, options)
     finally:
@@ -117,9 +93,10 @@ def run_peer(peer, options):
 
 
 def ingest(peer, places, environment, options):
-    command = [*peer.command(peer.wrap, places), options.program, options.plain_kv, places["db"],
+    command = [*peer.words(peer.wrap, places), f"{options.built}/{peer.program}", options.plain_kv, places["db"],
                options.mode, str(options.batch), str(options.reads)]
     figures = {"rows": 0, "insert seconds": 0.0, "snapshot seconds": 0.0, "snapshots": 0}
+    months = []
     with subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:
         for line in process.stdout:
@@ -130,6 +107,7 @@ def ingest(peer, places, environment, options):
                 places["name"] = name
                 figures["snapshot seconds"] += take_snapshot(peer, places, environment, options)
                 figures["snapshots"] += 1
+                months.append(name)
                 process.stdin.write("\n")
                 process.stdin.flush()
             elif what == "reads":
@@ -142,6 +120,8 @@ def ingest(peer, places, environment, options):
     figures["live bytes"] = block_bytes(places["db"])
     figures["inserts per second"] = figures["rows"] / (
         figures["insert seconds"] + figures["snapshot seconds"])
+    for month in dict.fromkeys((months[0], months[len(months) // 2], months[-1])):
+        figures["restore seconds"] = restore_seconds(peer, {**places, "name": month}, environment, options)
     return figures
 
 
@@ -162,7 +142,7 @@ KEPT = "versions' bytes"
 COLUMNS = (("insert seconds", "inserts s", 1, 2), ("snapshot seconds", "snapshots s", 1, 2),
            ("inserts per second", "inserts/s", 1, 0), (KEPT, "versions MiB", 2**-20, 1),
            ("live bytes", "live MiB", 2**-20, 1), ("reads per second", "reads/s", 1, 0),
-           ("scan seconds", "scan s", 1, 3))
+           ("scan seconds", "scan s", 1, 3), ("restore seconds", "restore s", 1, 2))
 RATIOS = {"inserts per second": 1, KEPT: -1, "reads per second": 1}
 
 
@@ -219,18 +199,21 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sync", type=int, choices=(0, 1), default=0)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME")
+    parser.add_argument("--lmdb1", default=os.environ.get("LMDB1_ROOT"), metavar="DIR", help="LMDB 1.0's tools")
     parser.add_argument("--programs", default=f"{TOP}/build/release", metavar="DIR", help="the build")
     parser.add_argument("--dir", default=f"{TOP}/build/bench/data", help="for the data")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    options.program = f"{options.programs}/bench/bench_lmdb"
-    if not os.access(options.program, os.X_OK):
-        sys.exit(f"table: no program {options.program}: make bench NAME=lmdb builds it (liblmdb-dev)")
+    options.built = f"{options.programs}/bench"
+    if not os.access(f"{options.built}/bench_lmdb", os.X_OK):
+        sys.exit(f"table: no program {options.built}/bench_lmdb: make bench NAME=lmdb builds it (liblmdb-dev)")
     return options
 
 
 def chosen_peers(options):
-    peers = peers_of(f"{options.programs}/bin/vellum")
+    if options.lmdb1 and not os.access(f"{options.built}/bench_lmdb1", os.X_OK):
+        sys.exit(f"table: no program {options.built}/bench_lmdb1: configure with -DLMDB1_ROOT={options.lmdb1}")
+    peers = peers_of(f"{options.programs}/bin/vellum", options.lmdb1)
     unknown = set(options.peer) - {peer.name for peer in peers}
     if unknown:
         sys.exit(f"table: --peer {unknown.pop()}: there are {', '.join(peer.name for peer in peers)}")
@@ -242,6 +225,7 @@ def chosen_peers(options):
 
 
 def main():
+    os.environ["PATH"] = path_with_peers()
     options = parse_options()
     peers = chosen_peers(options)
     os.makedirs(options.dir, exist_ok=True)

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Versions of a float32 array by Vellum and by the usual other ways, in one run and one table.
 
-    bench/python/table.py [--mib 1024] [--versions 20] [--dir DIR] [--json FILE] [--peer NAME]... [--pattern NAME]
-                          [--more FILE]
+    bench/python/table.py [--mib 1024]... [--versions 20]... [--dir DIR] [--json FILE] [--peer NAME]...
+                          [--pattern NAME] [--more FILE]
 
 An array of --mib MiB, rows of 1 KiB of values that hardly compress. Each version changes 1 % of the rows at random,
 and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes are disk blocks of
 all versions. Reads are of the middle version: 5 % of the rows at random, then all. Workers are 8 processes, each of
-which opens the version from a pickle, or a path, and sums an eighth. Missing peers are omitted: zarr, icechunk, h5py,
-parquet, duckdb. Ratios are to the best of the others. --peer selects some of them, --pattern rows, column or resident
-(arrays that are already in memory). With --more, results are added to those in a file of the same size, and the table
-shows all of them: for runs in parts.
+which opens the version from a pickle, or a path, and sums an eighth. Missing peers are omitted: zarr, icechunk,
+h5py, parquet, duckdb. Ratios are to the best of the others. With several --mib or --versions there is a table for
+each size, so that a bend in a curve is seen; `last s` is the median commit of the last tenth of the versions. Peers
+whose versions would not fit on the disk are omitted there, by their bytes of the first version. --peer selects some
+of them, --pattern rows, column or resident (arrays that are already in memory). With --more, results are added to
+those in a file of the same size, and the table shows all of them: for runs in parts.
 
 A Python that lacks the package re-executes this with build/python/*/venv/bin/python, which `make python` creates;
 with ARGS=--optional it has the peers, too.
@@ -25,6 +27,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -80,7 +83,7 @@ def timed(call):
 
 
 def measure(peer_type, folder, values, versions, column):
-    """Seconds and bytes of one peer. Each version is checked at the end by a sum of some rows."""
+    """Seconds and bytes of one peer; None: its versions would not fit. The middle version is compared at the end."""
     rng = np.random.default_rng(2)
     rows = len(values)
     mib = values.nbytes >> 20
@@ -88,6 +91,8 @@ def measure(peer_type, folder, values, versions, column):
     peer.keep("first")
     subprocess.run(["sync", "-f", folder], check=True)
     before, commits, middle = disk_bytes(folder), [], None
+    if peer_type is not Vellum and before * versions > shutil.disk_usage(folder).free // 2:
+        return None
     for version in range(versions):
         if column:
             peer.live[:, version % COLUMNS] += 1
@@ -99,7 +104,11 @@ def measure(peer_type, folder, values, versions, column):
         if version == versions // 2:
             middle = np.array(peer.live[::97])
     subprocess.run(["sync", "-f", folder], check=True)
-    out = {"commit s": sum(commits) / versions, "MiB a version": (disk_bytes(folder) - before) / versions / 2**20}
+    out = {
+        "commit s": sum(commits) / versions,
+        "last s": statistics.median(commits[-max(1, versions // 10) :]),
+        "MiB a version": (disk_bytes(folder) - before) / versions / 2**20,
+    }
     at = versions // 2
     make_cold(folder, mib)
     out["open ms"], old = timed(lambda: peer.open(at))
@@ -249,8 +258,8 @@ def earlier_results(file, size):
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mib", type=int, default=1024)
-    parser.add_argument("--versions", type=int, default=20)
+    parser.add_argument("--mib", type=int, action="append")
+    parser.add_argument("--versions", type=int, action="append")
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS])
     parser.add_argument("--pattern", choices=[*PATTERNS, "resident"])
     parser.add_argument("--more")
@@ -259,30 +268,48 @@ def parsed_arguments():
     return parser.parse_args()
 
 
+def measure_size(arguments, size, peers, top):
+    """{pattern: {peer: figures}}, printed as tables."""
+    rows = (size[0] << 20) // (COLUMNS * 4)
+    values = np.random.default_rng(1).normal(size=(rows, COLUMNS)).astype("f4")
+    report = earlier_results(arguments.more, size)
+    for pattern in [arguments.pattern] if arguments.pattern else PATTERNS:
+        results = report.setdefault(pattern, {})
+        for peer in peers:
+            folder = f"{top}/{pattern}-{peers.index(peer)}"
+            os.mkdir(folder)
+            found = measure(peer, folder, values, size[1], pattern == "column")
+            shutil.rmtree(folder)
+            if found is None:
+                print(f"without {peer.name}: {size[1]} versions would not fit on the disk", file=sys.stderr)
+                continue
+            results[peer.name] = found
+            if arguments.more:
+                write_json(arguments.more, "python", {"mib": size[0], "versions": size[1], **report})
+        print_table(size, pattern, results)
+    return report
+
+
 def main():
     arguments = parsed_arguments()
-    size = (arguments.mib, arguments.versions)
-    rows = (arguments.mib << 20) // (COLUMNS * 4)
-    values = np.random.default_rng(1).normal(size=(rows, COLUMNS)).astype("f4")
+    sizes = [(mib, versions) for mib in arguments.mib or [1024] for versions in arguments.versions or [20]]
+    if arguments.more and len(sizes) > 1:
+        sys.exit("bench/python/table.py: --more is for one size")
     peers = [p for p in PEERS if installed(p) and p.name in (arguments.peer or [p.name])]
-    report = {"mib": arguments.mib, "versions": arguments.versions, **earlier_results(arguments.more, size)}
+    report = {}
     with tempfile.TemporaryDirectory(prefix="bench-python-", dir=arguments.dir) as top:
-        patterns = [arguments.pattern] if arguments.pattern else [*PATTERNS, "resident"]
-        if "resident" in patterns and Vellum in peers:
+        if arguments.pattern in (None, "resident") and Vellum in peers:
             report["resident"] = resident_ratios(top)
             print_resident_targets(report["resident"])
-        for pattern in [p for p in patterns if p in PATTERNS]:
-            results = report.setdefault(pattern, {})
-            for peer in peers:
-                folder = f"{top}/{pattern}-{peers.index(peer)}"
-                os.mkdir(folder)
-                results[peer.name] = measure(peer, folder, values, arguments.versions, pattern == "column")
-                shutil.rmtree(folder)
-                if arguments.more:
-                    write_json(arguments.more, "python", report)
-            print_table(size, pattern, results)
+        tables = []
+        if arguments.pattern != "resident":
+            tables = [
+                {"mib": size[0], "versions": size[1], **measure_size(arguments, size, peers, top)} for size in sizes
+            ]
     if arguments.json:
-        write_json(arguments.json, "python", report)
+        # The first size at the top; with several, all of them in a list as well.
+        more = {"sizes": tables} if len(tables) > 1 else {}
+        write_json(arguments.json, "python", {**report, **(tables[0] if tables else {}), **more})
 
 
 if __name__ == "__main__":
