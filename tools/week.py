@@ -129,7 +129,8 @@ class Bucket:
         return self.request(self.path(key))
 
     def put(self, key, content):
-        self.request("-X", "PUT", "--data-binary", "@-", "-H", "content-type:", self.path(key), content=content)
+        kind = "content-type: application/octet-stream"  # curl 7.88 signs an empty one, which it does not send
+        self.request("-X", "PUT", "--data-binary", "@-", "-H", kind, self.path(key), content=content)
 
     def remove(self, key):
         self.request("-X", "DELETE", self.path(key))

@@ -135,13 +135,13 @@ END
     "$directory/monmap" >"$directory/monmap.log" 2>&1 || failed "monmaptool"
   ceph-mon --mkfs -i a --monmap "$directory/monmap" >"$directory/mkfs.log" 2>&1 || failed "ceph-mon --mkfs"
   begin mon ceph-mon -f -i a
-  until_it_works 60 "the monitor does not answer" timeout 10 ceph -s
+  until_it_works 180 "the monitor does not answer" timeout 10 ceph -s
   begin mgr ceph-mgr -f -i a
   identity=$(cat /proc/sys/kernel/random/uuid)
   timeout 20 ceph osd new "$identity" >"$directory/new.log" 2>&1 || failed "ceph osd new"
   ceph-osd -i 0 --mkfs --osd-uuid "$identity" >"$directory/osd-mkfs.log" 2>&1 || failed "ceph-osd --mkfs"
   begin osd ceph-osd -f -i 0
-  until_it_works 60 "the OSD does not come up" bash -c 'timeout 10 ceph osd stat | grep "1 up" >/dev/null'
+  until_it_works 180 "the OSD does not come up" bash -c 'timeout 10 ceph osd stat | grep "1 up" >/dev/null'
   timeout 120 radosgw-admin user create --uid=vellum --display-name=vellum --access-key="$AWS_ACCESS_KEY_ID" \
     --secret-key="$AWS_SECRET_ACCESS_KEY" >"$directory/user.log" 2>&1 || failed "radosgw-admin user create"
   begin rgw radosgw -f -n client.rgw.a
