@@ -38,6 +38,10 @@ class CountedObjects final : public ObjectStore {
     ++reads;
     return objects_->get_start(key, most);
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    ++reads;
+    return objects_->has(key, size_bytes);
+  }
   const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);

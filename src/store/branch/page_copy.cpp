@@ -72,6 +72,16 @@ class PageCopier {
 
 }  // namespace
 
+std::vector<PageWrites> page_writes(const format::Encoding& encoding, const PageSource& source,
+                                    const PageSource* before, std::span<const PageNumber> pages) {
+  assert(std::ranges::is_sorted(pages));
+  PageCopier copier(encoding, source, before);
+  std::vector<PageWrites> out;
+  for (std::size_t at = 0; at < pages.size(); at += kPagesOfACopy)
+    out.push_back(copier.piece(pages.subspan(at, std::min(kPagesOfACopy, pages.size() - at))));
+  return out;
+}
+
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
                         std::span<const PageNumber> pages) {

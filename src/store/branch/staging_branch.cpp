@@ -10,6 +10,7 @@
 #include "base/bytes/sha256.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
 namespace {
@@ -24,12 +25,52 @@ std::string kept_prefix(std::uint64_t branch_id) {
          fmt::format("{:08x}", branch_id & UINT32_MAX);
 }
 
-std::string kept_name_of(const format::Version& version) {
+std::vector<std::string> kept_names(const StoreDirectory& store, std::uint64_t branch_id) {
+  const std::string prefix = kept_prefix(branch_id);
+  std::vector<std::string> out;
+  for (std::string& name : store.branch_names()) {
+    if (is_staging_name(name) && name.starts_with(prefix)) out.push_back(std::move(name));
+  }
+  return out;
+}
+
+// Whether the branch may go on in its active pack. After a power cut its journal may state an older
+// end than the versions that use the pack do, and the next record would replace theirs.
+bool continues(StoreDirectory& store, const format::Version& head) {
+  if (head.active_pack == 0) return true;
+  const std::string path = store.packs().places().home_path(head.active_pack);
+  return store.fs().open(path, base::OpenMode::read_only)->size_bytes() ==
+         head.active_pack_end_bytes;
+}
+
+// Removes a branch of this name that cannot go on. Without one, moves a branch that is kept for an
+// earlier version to this version. gc reads the names before the old one is gone, and keeps its packs,
+// or after the new one is there. Two journals never have the id at once.
+void prepare_kept(StoreDirectory& store, const format::Version& version,
+                  const std::optional<format::Encoding>& encoding, const std::string& name) {
+  const bool is_there = has_branch(store, name);
+  for (const std::string& from : kept_names(store, version.branch_id)) {
+    const auto journal = is_there != (from == name) ? nullptr : try_lock_branch(store, from);
+    if (journal == nullptr) continue;
+    const format::Version head = read_journal(*journal, store.file_seal()).base;
+    const bool moves = !is_there && continues(store, head);
+    if (is_there && continues(store, head)) return;
+    const NamesShared names(store);
+    store.drop_branch(from, *journal);
+    if (moves) return store.continue_staging_branch(name, names, version, head, encoding);
+  }
+}
+
+}  // namespace
+
+std::string StagingBranch::kept_name(const format::Version& version) {
   const base::Sha256 hash = base::sha256(format::encode_version(version));
   return kept_prefix(version.branch_id) + base::hex(std::span(hash).first(kHalfOfDigits / 2));
 }
 
-}  // namespace
+bool StagingBranch::has_kept(const StoreDirectory& store, std::uint64_t branch_id) {
+  return !kept_names(store, branch_id).empty();
+}
 
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)
@@ -51,8 +92,9 @@ std::unique_ptr<StagingBranch> StagingBranch::kept(
     StoreDirectory& store, const format::Version& version,
     const std::optional<format::Encoding>& encoding) {
   try {
-    return std::unique_ptr<StagingBranch>(
-        new StagingBranch(store, version, encoding, kept_name_of(version)));
+    const std::string name = kept_name(version);
+    prepare_kept(store, version, encoding, name);
+    return std::unique_ptr<StagingBranch>(new StagingBranch(store, version, encoding, name));
   } catch (const Error&) {
     return std::make_unique<StagingBranch>(store, version, encoding);
   }
@@ -60,10 +102,9 @@ std::unique_ptr<StagingBranch> StagingBranch::kept(
 
 void StagingBranch::remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                                 const format::Version& version) {
-  const std::string prefix = kept_prefix(branch_id);
-  const std::string stays = version.branch_id == 0 ? "" : kept_name_of(version);
-  for (const std::string& name : store.branch_names()) {
-    if (!is_staging_name(name) || !name.starts_with(prefix) || name == stays) continue;
+  const std::string stays = version.branch_id == 0 ? "" : kept_name(version);
+  for (const std::string& name : kept_names(store, branch_id)) {
+    if (name == stays) continue;
     try {
       if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
     } catch (const Error& e) {
