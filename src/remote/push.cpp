@@ -436,21 +436,15 @@ class Push {
          url, there.ref.name, there.ref.version.sequence);
   }
 
+  using Questions = std::vector<std::function<void()>>;
+
   // Uploads the objects of the changed versions, and a name table if one is due. Small objects are
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   // Returns the objects that become a part of the next head.
   std::vector<std::byte> upload(StoredHead& base, bool is_guess,
                                 const std::vector<VersionToPush*>& changed) {
-    std::vector<std::function<void()>> questions;
-    // Of each number, there is only one head: the next one shows whether the guess was the newest.
-    // Whether it still exists is asked after that put (Remote::publish()).
-    const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
-    if (is_guess && !tries) {
-      questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
-    }
-    if (is_guess && (!tries || seen_objects_.wants_look())) {
-      questions.push_back([&] { look_at_guess(base.head); });
-    }
+    Questions questions;
+    if (is_guess) questions = questions_about(base, !changed.empty());
     const ObjectName old_table = base.head.table;
     const std::string table_key = names_key(old_table.content);
     const bool needs_table = old_table.size_bytes != 0 && !options_.dry_run;
@@ -491,10 +485,23 @@ class Push {
     return embedded;
   }
 
+  // Whether the guessed head is the newest. REQUIRES: `guess` outlives them.
+  Questions questions_about(const StoredHead& guess, bool has_changes) {
+    Questions out;
+    // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    // Whether it still exists is asked after that put (Remote::publish()).
+    const bool tries = has_changes && !options_.dry_run && is_own_last(guess);
+    if (!tries) {
+      out.push_back([&] { require_newest(remote_.newest_number() == guess.head.number); });
+    }
+    if (!tries || seen_objects_.wants_look()) out.push_back([&] { look_at_guess(guess.head); });
+    return out;
+  }
+
   // Looks for each object that this push assumes to exist.
-  std::vector<std::function<void()>> tasks_for_each() {
-    auto out = seen_objects_.look_tasks(
-        remote_, {assumed_embedded_.begin(), assumed_embedded_.end()});
+  Questions tasks_for_each() {
+    Questions out =
+        seen_objects_.look_tasks(remote_, {assumed_embedded_.begin(), assumed_embedded_.end()});
     for (const auto& [key, size_bytes] : assumed_objects_) {
       out.push_back([this, key, size_bytes] { seen_objects_.look_for(remote_, key, size_bytes); });
     }

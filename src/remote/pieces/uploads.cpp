@@ -46,8 +46,7 @@ std::vector<std::function<void()>> SeenObjects::look_tasks(const Remote& remote,
 }
 
 // A killed push may have left it.
-void SeenObjects::look_for(const Remote& remote, const std::string& key,
-                           std::uint64_t size_bytes) {
+void SeenObjects::look_for(const Remote& remote, const std::string& key, std::uint64_t size_bytes) {
   const bool is_there = remote.objects().has(key, size_bytes);
   if (is_there) remote.objects().make_durable(key);
   add(key, is_there ? size_bytes : 0);

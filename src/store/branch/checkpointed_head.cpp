@@ -40,10 +40,10 @@ StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVers
 
 void FollowedBranch::rest(StoreDirectory& store, const ResolvedVersion& head) {
   assert(head.commits.empty());
-  if (StagingBranch::has_kept(store, head.version.branch_id)) {
+  if (staging_ != nullptr) {
     staging(store, head);
   } else {
-    end();
+    StagingBranch::remove_kept(store, head.version.branch_id, {});
   }
 }
 

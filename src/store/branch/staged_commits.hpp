@@ -24,8 +24,8 @@ namespace vellum::store {
 struct StagedCommits {
   // The head of the staging branch. gc keeps its records as long as the pin lives.
   KeptVersion head;
-  std::vector<PageWrites> rest;     // what the branch's head has besides
-  std::uint64_t staged_pages = 0;   // written by commits, and not in `rest`
+  std::vector<PageWrites> rest;    // what the branch's head has besides
+  std::uint64_t staged_pages = 0;  // written by commits, and not in `rest`
 
   // Replaces the runs of the last checkpoint in `version` by those of the staged head, and counts the
   // staged pages and bytes.

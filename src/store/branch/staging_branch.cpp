@@ -68,10 +68,6 @@ std::string StagingBranch::kept_name(const format::Version& version) {
   return kept_prefix(version.branch_id) + base::hex(std::span(hash).first(kHalfOfDigits / 2));
 }
 
-bool StagingBranch::has_kept(const StoreDirectory& store, std::uint64_t branch_id) {
-  return !kept_names(store, branch_id).empty();
-}
-
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)
     : store_(store), encoding_(encoding) {

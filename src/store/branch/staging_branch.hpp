@@ -27,8 +27,6 @@ class StagingBranch {
                                              const std::optional<format::Encoding>& encoding);
   // The name of the branch that is kept for this version.
   static std::string kept_name(const format::Version& version);
-  // Whether one is kept for any version of the branch.
-  static bool has_kept(const StoreDirectory& store, std::uint64_t branch_id);
   // Removes what was kept for other versions of the branch. An empty version: for all of them.
   static void remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                           const format::Version& version);

@@ -119,8 +119,7 @@ void StoreDirectory::create_staging_branch(const std::string& name, const format
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
-void StoreDirectory::continue_staging_branch(const std::string& name,
-                                             const NamesShared& /*names*/,
+void StoreDirectory::continue_staging_branch(const std::string& name, const NamesShared& /*names*/,
                                              const format::Version& version,
                                              const format::Version& like,
                                              const std::optional<format::Encoding>& encoding) {
