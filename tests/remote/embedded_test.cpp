@@ -46,11 +46,13 @@ class CountedObjects final : public ObjectStore {
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);
     written.push_back(key);
+    bytes_written += bytes.size();
     return objects_->put_if_absent(key, bytes);
   }
   void put(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);
     written.push_back(key);
+    bytes_written += bytes.size();
     objects_->put(key, bytes);
   }
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
@@ -59,11 +61,11 @@ class CountedObjects final : public ObjectStore {
   }
   void remove(const std::string& key) override { objects_->remove(key); }
   void forget() {
-    reads = listings = bytes_read = 0;
+    reads = listings = bytes_read = bytes_written = 0;
     written.clear();
   }
 
-  std::atomic<std::uint64_t> reads{0}, listings{0}, bytes_read{0};
+  std::atomic<std::uint64_t> reads{0}, listings{0}, bytes_read{0}, bytes_written{0};
   std::vector<std::string> written;
 
  private:
@@ -564,6 +566,48 @@ TEST(EmbeddedKill, AReplicationLosesNothing) {
     replicate(left);
     expect_contents(*cloned(left), start.after);
   });
+}
+
+// bench/remote/costs.py counts the same at a real server: 100 commits of 16 pages, each pushed.
+TEST(SmallCommits, AreSentOnce) {
+  constexpr std::uint64_t kPages = 4096, kCommits = 100, kPagesEach = 16;
+  const store::test::TempDirectory dir;
+  format::Superblock options;
+  options.journal_half_bytes = 16u << 20;
+  const auto store = create_store(base::posix_fs(), dir.path("s"), options);
+  const std::string url = "file://" + dir.path("r");
+  const auto there = open_object_store(base::posix_fs(), url);
+  add_origin(*store, url, there);
+  store->create_branch("main", kPages * format::kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  Model model(kPages);
+  std::mt19937_64 random(3);
+  for (format::PageNumber p = 0; p < kPages; ++p) model.fill_noise(p, random);
+  commit(*writer, model, true);
+  const auto counted = std::make_shared<CountedObjects>(there);
+  Replicator replicator(*store, url, {1000ms, false}, counted);
+  ASSERT_TRUE(replicator.push_new());
+  counted->forget();
+  for (std::uint64_t i = 0; i < kCommits; ++i) {
+    for (std::uint64_t k = 0; k < kPagesEach; ++k) model.fill_noise(random() % kPages, random);
+    commit(*writer, model, false);
+    ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  }
+  const double committed = static_cast<double>(kCommits * kPagesEach * format::kPageBytes);
+  const double sent = static_cast<double>(counted->bytes_written) / committed;
+  EXPECT_LT(sent, 1.15);
+  const auto opened = opened_remote(*store, there);
+  const Remote remote(*opened, store->store_seal());
+  const RemoteSpace space = space_of_remote(remote);
+  const double garbage = 1 - static_cast<double>(space.needed_bytes) /
+                                 static_cast<double>(space.object_bytes);
+  EXPECT_LT(garbage, 0.05);
+  RecordProperty("sent", std::to_string(sent));
+  RecordProperty("garbage", std::to_string(garbage));
+  EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
+  clone(base::posix_fs(), url, dir.path("c"), {}, nullptr);
+  const auto copy = StoreDirectory::open(base::posix_fs(), dir.path("c"));
+  store::test::expect_same(*store::test::open_version(*copy, "main"), model.bytes);
 }
 
 TEST(EmbeddedKill, AGcOfTheRemoteLosesNothing) {

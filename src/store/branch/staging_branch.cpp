@@ -43,6 +43,17 @@ bool continues(StoreDirectory& store, const format::Version& head) {
          head.active_pack_end_bytes;
 }
 
+// The head of a staging branch after its move to another version: only its packs stay.
+format::Version moved(format::Version head, const format::Version& version) {
+  head.set_info(version.info());
+  head.sequence = version.sequence;
+  head.parent = version.parent;
+  head.pages_changed = 0;
+  head.bytes_added = 0;
+  head.runs = version.runs;
+  return head;
+}
+
 // Removes a branch of this name that cannot go on. Without one, moves a branch that is kept for an
 // earlier version to this version. gc reads the names before the old one is gone, and keeps its packs,
 // or after the new one is there. Two journals never have the id at once.
@@ -53,11 +64,13 @@ void prepare_kept(StoreDirectory& store, const format::Version& version,
     const auto journal = is_there != (from == name) ? nullptr : try_lock_branch(store, from);
     if (journal == nullptr) continue;
     const format::Version head = read_journal(*journal, store.file_seal()).base;
-    const bool moves = !is_there && continues(store, head);
-    if (is_there && continues(store, head)) return;
+    const bool goes_on = continues(store, head);
+    if (is_there && goes_on) return;
+    const NameLock claim = lock_name(store, name);
     const NamesShared names(store);
     store.drop_branch(from, *journal);
-    if (moves) return store.continue_staging_branch(name, names, version, head, encoding);
+    if (is_there || !goes_on) continue;
+    return store.publish_staging_branch(claim, names, moved(head, version), encoding);
   }
 }
 

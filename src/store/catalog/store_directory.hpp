@@ -109,12 +109,6 @@ class StoreDirectory : public PackStore {
   void create_staging_branch(const std::string& name, const format::Version& version,
                              const std::string& parent_snapshot,
                              const std::optional<format::Encoding>& encoding);
-  // Creates a staging branch with the id and the packs of another one, whose head was `like`. It
-  // starts at another version. REQUIRES: the same, and the caller has held `names` since before that
-  // one was removed.
-  void continue_staging_branch(const std::string& name, const NamesShared& names,
-                               const format::Version& version, const format::Version& like,
-                               const std::optional<format::Encoding>& encoding);
   // Creates a branch from the head of a staging branch, with its id and packs. REQUIRES: the caller
   // holds `names` until the staging branch is removed, and its writer writes no more.
   void publish_staging_branch(const NameLock& claim, const NamesShared& names,

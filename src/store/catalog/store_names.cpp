@@ -119,27 +119,12 @@ void StoreDirectory::create_staging_branch(const std::string& name, const format
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
-void StoreDirectory::continue_staging_branch(const std::string& name, const NamesShared& /*names*/,
-                                             const format::Version& version,
-                                             const format::Version& like,
-                                             const std::optional<format::Encoding>& encoding) {
-  assert(is_staging_name(name) && like.branch_id != 0);
-  if (encoding.has_value()) check_encoding(*encoding);
-  format::Version base = like;
-  base.set_info(version.info());
-  base.sequence = version.sequence;
-  base.parent = version.parent;
-  base.pages_changed = 0;
-  base.bytes_added = 0;
-  base.runs = version.runs;
-  publish_journal(name, base, encoding, format::kMinJournalHalfBytes);
-}
-
 void StoreDirectory::publish_staging_branch(const NameLock& claim, const NamesShared& /*names*/,
                                             const format::Version& head,
                                             const std::optional<format::Encoding>& encoding) {
-  assert(head.branch_id != 0 && !is_staging_name(claim.name()));
-  publish_journal(claim.name(), head, encoding, 0);
+  assert(head.branch_id != 0);
+  const std::uint32_t half_bytes = is_staging_name(claim.name()) ? format::kMinJournalHalfBytes : 0;
+  publish_journal(claim.name(), head, encoding, half_bytes);
 }
 
 std::uint64_t StoreDirectory::publish_branch(const std::string& name,
