@@ -568,6 +568,31 @@ TEST(EmbeddedKill, AReplicationLosesNothing) {
   });
 }
 
+TEST_F(EmbeddedTest, ASmallPushAsksOnlyForObjectsThatItRefersTo) {
+  make(2);
+  push_all(*store);
+  step("s2", 2);
+  const auto counted = std::make_shared<CountedObjects>(objects());
+  push_names(*store, {"s2"}, counted);
+  EXPECT_EQ(counted->listings, 0u);
+  EXPECT_LE(counted->reads, 8u);
+  // One is lost: the push lists all, and fills the remote again.
+  const auto there = raw_objects();
+  there->remove(there->list(kPiecePrefix, 1).front().key);
+  step("s3", 2);
+  push_names(*store, {"s3"}, counted);
+  EXPECT_GT(counted->listings, 0u);
+  expect_contents(*clone_to("c", {"s3"}), {{"s3", contents["s3"]}});
+  // A damaged one counts as lost.
+  auto listed = there->list(kPiecePrefix, SIZE_MAX);
+  auto bytes = there->get(listed.back().key, 1u << 20);
+  bytes.push_back({});
+  there->put(listed.back().key, bytes);
+  step("s4", 2);
+  push_names(*store, {"s4"}, objects());
+  expect_contents(*clone_to("d", {"s4"}), {{"s4", contents["s4"]}});
+}
+
 // bench/remote/costs.py counts the same at a real server: 100 commits of 16 pages, each pushed.
 TEST(SmallCommits, AreSentOnce) {
   constexpr std::uint64_t kPages = 4096, kCommits = 100, kPagesEach = 16;

@@ -100,6 +100,24 @@ TEST_F(StagedCommits, ACheckpointInTheBackgroundDoes) {
   EXPECT_LT(packs_of(writer_->head().branch_id) - own, 30 * kPageBytes);
 }
 
+// The staging branch ends, and gc runs, between the writing of the checkpoint and its publication.
+TEST_F(StagedCommits, GcKeepsThemUntilTheCheckpointIsPublished) {
+  use_background_checkpoints(*store_);
+  const auto runs = writer_->head().runs;
+  for (int i = 0; i < 40 && writer_->head().runs == runs; ++i) {
+    commit_pages(1);
+    if (i % 8 == 7) {
+      followed_.end();
+      collect_garbage(*store_, false, nullptr);
+    } else {
+      stage();
+    }
+  }
+  EXPECT_NE(writer_->head().runs, runs);
+  followed_.end();
+  collect_garbage(*store_, false, nullptr);
+}
+
 TEST_F(StagedCommits, ASnapshotDoes) {
   commit_pages(8);
   stage();
