@@ -55,7 +55,8 @@ class StagedCommits : public ::testing::Test {
   std::uint64_t packs_of(std::uint64_t branch_id) const {
     std::uint64_t bytes = 0;
     for (const std::uint64_t pack : store_->packs().list()) {
-      if (pack >> 32 == branch_id) bytes += files::file_size(store_->packs().places().home_path(pack));
+      if (pack >> 32 == branch_id)
+        bytes += files::file_size(store_->packs().places().home_path(pack));
     }
     return bytes;
   }
