@@ -17,7 +17,9 @@ constexpr std::size_t kStagedPages = 64;
 class StagedCommits : public ::testing::Test {
  protected:
   StagedCommits() {
-    store_ = StoreDirectory::create(base::posix_fs(), directory_.path("s"), small_options());
+    format::Superblock options = small_options();
+    options.journal_half_bytes = 256u << 10;
+    store_ = StoreDirectory::create(base::posix_fs(), directory_.path("s"), options);
     store_->create_branch("main", kStagedPages * kPageBytes, 0);
     writer_ = BranchWriter::open(*store_, "main");
     for (PageNumber p = 0; p < kStagedPages; ++p) model_.fill_noise(p, random_);
@@ -93,19 +95,19 @@ TEST_F(StagedCommits, ACheckpointInTheBackgroundDoes) {
   FollowedBranch followed;
   std::uint64_t own = packs_of(writer_->head().branch_id);
   const std::uint64_t first = writer_->head().runs.front().root.offset_bytes;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 80; ++i) {
     commit_pages(1);
     stage(&followed);
   }
   EXPECT_NE(writer_->head().runs.front().root.offset_bytes, first);  // there were checkpoints
-  EXPECT_LT(packs_of(writer_->head().branch_id) - own, 30 * kPageBytes);
+  EXPECT_LT(packs_of(writer_->head().branch_id) - own, 40 * kPageBytes);
 }
 
 // The staging branch ends, and gc runs, between the writing of the checkpoint and its publication.
 TEST_F(StagedCommits, GcKeepsThemUntilTheCheckpointIsPublished) {
   use_background_checkpoints(*store_);
   const auto runs = writer_->head().runs;
-  for (int i = 0; i < 40 && writer_->head().runs == runs; ++i) {
+  for (int i = 0; i < 80 && writer_->head().runs == runs; ++i) {
     commit_pages(1);
     if (i % 8 == 7) {
       followed_.end();
@@ -156,6 +158,7 @@ TEST_F(StagedCommits, AStagedPageThatCannotBeReadIsWrittenAgain) {
   followed_ = {};
   files::resize_file(store_->packs().places().home_path(pack), 100);
   EXPECT_GT(checkpoint_bytes(), 8 * kPageBytes);
+  StagingBranch::remove_kept(*store_, writer_->head().branch_id, {});
 }
 
 TEST_F(StagedCommits, ContentThatTheCommitsDoNotHaveIsNotAdopted) {
@@ -171,8 +174,8 @@ TEST_F(StagedCommits, ContentThatTheCommitsDoNotHaveIsNotAdopted) {
     commit(*writer, other, true);
   }
   const std::uint64_t bytes = checkpoint_bytes();
-  EXPECT_GT(bytes, 3 * kPageBytes);
-  EXPECT_LT(bytes, 5 * kPageBytes);
+  EXPECT_GT(bytes, kPageBytes);  // the branch's packs have the base pages of the two others
+  EXPECT_LT(bytes, 4 * kPageBytes);
 }
 
 // A power cut may restore an older journal of the staging branch, though not of its packs.
