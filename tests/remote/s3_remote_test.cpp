@@ -46,7 +46,7 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
 }
 
 // Concurrently: superblock, start of the last head, the six lists and pieces to which the push refers,
-// a new piece and list; then the new head; then the witness, the last head, and the copy of the head.
+// a new piece and list; then the new head; then the witness and the copy of the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());
