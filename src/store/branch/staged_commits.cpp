@@ -3,23 +3,14 @@
 #include <cassert>
 
 #include "base/fail.hpp"
-#include "store/branch/page_copy.hpp"
-#include "store/branch/staging_branch.hpp"
+#include "store/branch/checkpoint/page_difference.hpp"
+#include "store/branch/kept_name.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
 namespace {
-
-std::uint64_t pages_in(const std::vector<PageWrites>& pieces) {
-  std::uint64_t pages = 0;
-  for (const PageWrites& piece : pieces) {
-    pages += piece.deltas.pages().size() + piece.zeros.size();
-    for (const PageBlock& block : piece.blocks) pages += block.pages.size();
-  }
-  return pages;
-}
 
 // The branch as of the commit `sequence`.
 std::optional<ResolvedVersion> head_in(const base::File& journal, const format::FileSeal& seal,
@@ -37,7 +28,7 @@ std::optional<ResolvedVersion> head_in(const base::File& journal, const format::
 
 std::optional<StagedCommits> staged_commits(StoreDirectory& store, const ResolvedVersion& now,
                                             const format::Encoding& encoding) {
-  const std::string name = StagingBranch::kept_name(now.version);
+  const std::string name = kept_name(now.version);
   if (!has_branch(store, name)) return std::nullopt;
   StagedCommits out{resolve_kept(store, name), {}};
   const ResolvedVersion& staged = out.head.version;
