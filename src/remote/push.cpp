@@ -52,6 +52,8 @@ constexpr std::uint64_t kCopiedShare = 16;  // of the upload: lists beside the c
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;
 constexpr std::uint64_t kMinBytesToList = 3 * kPieceBytes;
 constexpr std::size_t kMaxPushThreads = 16;  // each holds a piece in memory
+// A push that refers to no more objects asks for each: two listings cost as much as 25 small reads.
+constexpr std::size_t kMaxAsked = 24;
 
 // The base of the push is no longer the newest head, or refers to lost objects.
 struct HeadSuperseded {};
@@ -162,6 +164,7 @@ class Push {
         seen_objects_(rules.seen_objects != nullptr ? *rules.seen_objects : own_seen_objects_),
         own_branches_only_(rules.own_branches_only),
         embeds_(rules.embeds && !options.dry_run),
+        asks_each_(rules.seen_objects == nullptr && !options.dry_run),
         uses_embedded_(rules.uses_embedded),
         pool_(std::min(kMaxPushThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : version_names(session.store(), options)) {
@@ -433,43 +436,43 @@ class Push {
          url, there.ref.name, there.ref.version.sequence);
   }
 
+  using Questions = std::vector<std::function<void()>>;
+
   // Uploads the objects of the changed versions, and a name table if one is due. Small objects are
   // uploaded concurrently with the checks that a guessed head is the newest; large ones after them.
   // Returns the objects that become a part of the next head.
   std::vector<std::byte> upload(StoredHead& base, bool is_guess,
                                 const std::vector<VersionToPush*>& changed) {
-    std::vector<std::function<void()>> questions;
-    // Of each number, there is only one head: the next one shows whether the guess was the newest.
-    // Whether it still exists is asked after that put (Remote::publish()).
-    const bool tries = !changed.empty() && !options_.dry_run && is_own_last(base);
-    if (is_guess && !tries) {
-      questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
-    }
-    if (is_guess && (!tries || seen_objects_.wants_look())) {
-      questions.push_back([&] { look_at_guess(base.head); });
-    }
+    Questions questions;
+    if (is_guess) questions = questions_about(base, !changed.empty());
     const ObjectName old_table = base.head.table;
     const std::string table_key = names_key(old_table.content);
     const bool needs_table = old_table.size_bytes != 0 && !options_.dry_run;
     if (needs_table && !seen_objects_.has(table_key, old_table.size_bytes)) {
       questions.push_back([&] { remote_.restore_table(old_table); });
     }
-    const bool looks = !seen_objects_.is_known();
+    bool looks = !seen_objects_.is_known(), lists = false;
     if (!looks && !options_.dry_run) session_.follow_key_slots(false);
-    if (looks) {
-      for (auto& part : seen_objects_.load_tasks(remote_, embedded_of_related(base.head)))
+    if (looks) questions.push_back([&] { require_superblock(); });
+    const auto look_for_objects = [&](bool is_small) {
+      if (!std::exchange(looks, false) || seen_objects_.is_known()) return;
+      lists = !is_small || !asks_each_ || assumed_objects_.size() > kMaxAsked;
+      for (auto& part : lists ? seen_objects_.load_tasks(remote_, embedded_of_related(base.head))
+                              : tasks_for_each()) {
         questions.push_back(std::move(part));
-      questions.push_back([&] { require_superblock(); });
-    }
+      }
+    };
     const auto ask = [&] {
+      look_for_objects(false);
       for (const auto& question : std::exchange(questions, {})) question();
     };
     Uploads uploads(remote_, seen_objects_, pool_, ask, options_.dry_run);
     std::vector<std::byte> embedded = make_objects(base.head, changed, uploads);
     const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
     if (table.has_value()) uploads.add(table->key, table->bytes);
+    look_for_objects(true);
     uploads.finish(questions);
-    if (looks) seen_objects_.finish_loading();
+    if (lists) seen_objects_.finish_loading();
     if (needs_table) seen_objects_.add(table_key, old_table.size_bytes);
     for (const auto& [key, size_bytes] : assumed_objects_)
       require_newest(seen_objects_.has(key, size_bytes));
@@ -480,6 +483,29 @@ class Push {
     report_.objects_uploaded = uploads.objects();
     report_.bytes_uploaded = uploads.bytes() + embedded.size();
     return embedded;
+  }
+
+  // Whether the guessed head is the newest. REQUIRES: `guess` outlives them.
+  Questions questions_about(const StoredHead& guess, bool has_changes) {
+    Questions out;
+    // Of each number, there is only one head: the next one shows whether the guess was the newest.
+    // Whether it still exists is asked after that put (Remote::publish()).
+    const bool tries = has_changes && !options_.dry_run && is_own_last(guess);
+    if (!tries) {
+      out.push_back([&] { require_newest(remote_.newest_number() == guess.head.number); });
+    }
+    if (!tries || seen_objects_.wants_look()) out.push_back([&] { look_at_guess(guess.head); });
+    return out;
+  }
+
+  // Looks for each object that this push assumes to exist.
+  Questions tasks_for_each() {
+    Questions out =
+        seen_objects_.look_tasks(remote_, {assumed_embedded_.begin(), assumed_embedded_.end()});
+    for (const auto& [key, size_bytes] : assumed_objects_) {
+      out.push_back([this, key, size_bytes] { seen_objects_.look_for(remote_, key, size_bytes); });
+    }
+    return out;
   }
 
   // Whether the remote has the guessed head, and that of the last look.
@@ -762,6 +788,7 @@ class Push {
   mutable std::set<EmbeddedObject> assumed_embedded_;
   bool has_lost_heads_ = false;  // the remote; set by one thread during upload()
   const bool own_branches_only_, embeds_;
+  const bool asks_each_;  // no later push of this process needs a listing
   bool uses_embedded_;
   std::vector<EmbeddedObject> own_embedded_;  // of the version's entry in the base, if it may stay
   base::ThreadPool pool_;

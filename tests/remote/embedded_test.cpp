@@ -38,15 +38,21 @@ class CountedObjects final : public ObjectStore {
     ++reads;
     return objects_->get_start(key, most);
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    ++reads;
+    return objects_->has(key, size_bytes);
+  }
   const ObjectsKey* objects_key() const noexcept override { return objects_->objects_key(); }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);
     written.push_back(key);
+    bytes_written += bytes.size();
     return objects_->put_if_absent(key, bytes);
   }
   void put(const std::string& key, std::span<const std::byte> bytes) override {
     const std::lock_guard lock(mutex_);
     written.push_back(key);
+    bytes_written += bytes.size();
     objects_->put(key, bytes);
   }
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
@@ -55,11 +61,11 @@ class CountedObjects final : public ObjectStore {
   }
   void remove(const std::string& key) override { objects_->remove(key); }
   void forget() {
-    reads = listings = bytes_read = 0;
+    reads = listings = bytes_read = bytes_written = 0;
     written.clear();
   }
 
-  std::atomic<std::uint64_t> reads{0}, listings{0}, bytes_read{0};
+  std::atomic<std::uint64_t> reads{0}, listings{0}, bytes_read{0}, bytes_written{0};
   std::vector<std::string> written;
 
  private:
@@ -560,6 +566,74 @@ TEST(EmbeddedKill, AReplicationLosesNothing) {
     replicate(left);
     expect_contents(*cloned(left), start.after);
   });
+}
+
+TEST_F(EmbeddedTest, ASmallPushAsksOnlyForObjectsThatItRefersTo) {
+  make(2);
+  push_all(*store);
+  step("s2", 2);
+  const auto counted = std::make_shared<CountedObjects>(objects());
+  push_names(*store, {"s2"}, counted);
+  EXPECT_EQ(counted->listings, 0u);
+  EXPECT_LE(counted->reads, 8u);
+  // Some are lost: the push lists all, and fills the remote again.
+  const auto there = raw_objects();
+  for (const auto& piece : there->list(kPiecePrefix, SIZE_MAX)) there->remove(piece.key);
+  step("s3", 2);
+  push_names(*store, {"s3"}, counted);
+  EXPECT_GT(counted->listings, 0u);
+  expect_contents(*clone_to("c", {"s3"}), {{"s3", contents["s3"]}});
+  // A longer one counts as lost.
+  for (const auto& piece : there->list(kPiecePrefix, SIZE_MAX)) {
+    auto bytes = there->get(piece.key, 1u << 20);
+    bytes.push_back({});
+    there->put(piece.key, bytes);
+  }
+  step("s4", 2);
+  push_names(*store, {"s4"}, objects());
+  expect_contents(*clone_to("d", {"s4"}), {{"s4", contents["s4"]}});
+}
+
+// bench/remote/costs.py counts the same at a real server: 100 commits of 16 pages, each pushed.
+TEST(SmallCommits, AreSentOnce) {
+  constexpr std::uint64_t kPages = 4096, kCommits = 100, kPagesEach = 16;
+  const store::test::TempDirectory dir;
+  format::Superblock options;
+  options.journal_half_bytes = 16u << 20;
+  const auto store = create_store(base::posix_fs(), dir.path("s"), options);
+  const std::string url = "file://" + dir.path("r");
+  const std::shared_ptr<ObjectStore> there = open_object_store(base::posix_fs(), url);
+  add_origin(*store, url, there);
+  store->create_branch("main", kPages * format::kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  Model model(kPages);
+  std::mt19937_64 random(3);
+  for (format::PageNumber p = 0; p < kPages; ++p) model.fill_noise(p, random);
+  commit(*writer, model, true);
+  const auto counted = std::make_shared<CountedObjects>(there);
+  Replicator replicator(*store, url, {1000ms, false}, counted);
+  ASSERT_TRUE(replicator.push_new());
+  counted->forget();
+  for (std::uint64_t i = 0; i < kCommits; ++i) {
+    for (std::uint64_t k = 0; k < kPagesEach; ++k) model.fill_noise(random() % kPages, random);
+    commit(*writer, model, false);
+    ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  }
+  const double committed = static_cast<double>(kCommits * kPagesEach * format::kPageBytes);
+  const double sent = static_cast<double>(counted->bytes_written) / committed;
+  EXPECT_LT(sent, 1.15);
+  const std::shared_ptr<ObjectStore> opened = opened_remote(*store, there);
+  const Remote remote(*opened, store->store_seal());
+  const RemoteSpace space = space_of_remote(remote);
+  const double garbage =
+      1 - static_cast<double>(space.needed_bytes) / static_cast<double>(space.object_bytes);
+  EXPECT_LT(garbage, 0.05);
+  RecordProperty("sent", std::to_string(sent));
+  RecordProperty("garbage", std::to_string(garbage));
+  EXPECT_TRUE(verify_remote(remote, true, nullptr).damages.empty());
+  clone(base::posix_fs(), url, dir.path("c"), {}, nullptr);
+  const auto copy = StoreDirectory::open(base::posix_fs(), dir.path("c"));
+  store::test::expect_same(*store::test::open_version(*copy, "main"), model.bytes);
 }
 
 TEST(EmbeddedKill, AGcOfTheRemoteLosesNothing) {

@@ -35,6 +35,10 @@ TEST(DirectoryEngineTest, KeepsObjects) {
   EXPECT_EQ(objects.get_start("a/b", 2), bytes_of("on"));
   EXPECT_EQ(objects.get_start("a/b", 9), bytes_of("one"));
   EXPECT_ERRC(objects.get_start("a/c", 9), Errc::not_found);
+  EXPECT_TRUE(objects.has("a/b", 3));
+  EXPECT_FALSE(objects.has("a/b", 2));
+  EXPECT_FALSE(objects.has("a/b", 4));
+  EXPECT_FALSE(objects.has("a/c", 3));
   objects.put("a/b", bytes_of("three"));
   objects.put("a/c-1", bytes_of(""));
   objects.put("b", bytes_of("4"));

@@ -25,6 +25,9 @@ class ObjectsInFront : public ObjectStore {
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most) override {
     return call([&] { return objects_->get_start(key, most); });
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    return call([&] { return objects_->has(key, size_bytes); });
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return call([&] { return objects_->put_if_absent(key, bytes); });
   }

@@ -106,6 +106,10 @@ class InterferedObjects final : public ObjectStore {
     with_->end(kPartOf + key, bytes);
     return bytes;
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    with_->begin(kPartOf + key);
+    return objects_->has(key, size_bytes);
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return objects_->put_if_absent(key, bytes);
   }

@@ -41,6 +41,10 @@ TEST(S3EngineTest, KeepsObjects) {
   EXPECT_EQ(objects->get_start("a/b", 2), object_bytes("on"));
   EXPECT_EQ(objects->get_start("a/b", 9), object_bytes("one"));
   EXPECT_ERRC(objects->get_start("a/c", 9), Errc::not_found);
+  EXPECT_TRUE(objects->has("a/b", 3));
+  EXPECT_FALSE(objects->has("a/b", 2));
+  EXPECT_FALSE(objects->has("a/b", 4));
+  EXPECT_FALSE(objects->has("a/c", 3));
   EXPECT_ERRC(objects->get_range("a/b", {7, 1}), Errc::corrupted);
   objects->put("a/b", object_bytes("three"));
   objects->put("b", object_bytes(""));

@@ -172,6 +172,9 @@ class ActorObjects final : public ObjectStore {
     fate_.damage(bytes);
     return bytes;
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    return fate_.request([&] { return objects_->has(key, size_bytes); });
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return fate_.request([&] { return objects_->put_if_absent(key, bytes); });
   }

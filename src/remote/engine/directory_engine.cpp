@@ -51,6 +51,15 @@ std::vector<std::byte> DirectoryEngine::get_start(const std::string& key,
   return bytes;
 }
 
+bool DirectoryEngine::has(const std::string& key, std::uint64_t size_bytes) {
+  try {
+    return fs_.open(path_of(key), base::OpenMode::read_only)->size_bytes() == size_bytes;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return false;
+  }
+}
+
 std::string DirectoryEngine::make_directories(const std::string& key) {
   std::string directory = path_;
   make_directory(directory);

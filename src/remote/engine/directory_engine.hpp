@@ -25,6 +25,7 @@ class DirectoryEngine : public ObjectStore {
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override;
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override;
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override;
+  bool has(const std::string& key, std::uint64_t size_bytes) override;
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override;
   void put(const std::string& key, std::span<const std::byte> bytes) override;
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;

@@ -70,6 +70,9 @@ class ObjectStore {
   virtual std::vector<std::byte> get_range(const std::string& key, ObjectRange range) = 0;
   // The first bytes of the object, at most so many: all of a shorter one.
   virtual std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) = 0;
+  // Whether the object exists and has this size. One small request at a server. REQUIRES: the size
+  // is not 0.
+  virtual bool has(const std::string& key, std::uint64_t size_bytes) = 0;
   // Creates the object unless the key exists. False: it exists, with the same content or another.
   // Durable on return. Of several concurrent creators exactly one gets true, provided that the
   // server implements conditional writes correctly (remote/engine/probe.hpp).

@@ -21,11 +21,19 @@ void SeenObjects::load(const Remote& remote, EmbeddedObjects embedded, base::Thr
   finish_loading();
 }
 
-// Two small requests for each head: a listing would have no ids, and all heads between them.
 std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote,
                                                            EmbeddedObjects embedded) {
-  std::vector<std::function<void()>> out{[this, &remote] { add_listed(remote, kPiecePrefix); },
-                                         [this, &remote] { add_listed(remote, kListPrefix); }};
+  auto out = look_tasks(remote, std::move(embedded));
+  for (const char* const prefix : {kPiecePrefix, kListPrefix}) {
+    out.push_back([this, &remote, prefix] { add_listed(remote, prefix); });
+  }
+  return out;
+}
+
+// Two small requests for each head: a listing would have no ids, and all heads between them.
+std::vector<std::function<void()>> SeenObjects::look_tasks(const Remote& remote,
+                                                           EmbeddedObjects embedded) {
+  std::vector<std::function<void()>> out;
   std::ranges::sort(embedded);  // the last object of each head is last
   for (std::size_t i = 0; i < embedded.size(); ++i) {
     if (i + 1 < embedded.size() && embedded[i + 1].head == embedded[i].head &&
@@ -35,6 +43,13 @@ std::vector<std::function<void()>> SeenObjects::load_tasks(const Remote& remote,
     out.push_back([this, &remote, last = embedded[i]] { has(remote, last); });
   }
   return out;
+}
+
+// A killed push may have left it.
+void SeenObjects::look_for(const Remote& remote, const std::string& key, std::uint64_t size_bytes) {
+  const bool is_there = remote.objects().has(key, size_bytes);
+  if (is_there) remote.objects().make_durable(key);
+  add(key, is_there ? size_bytes : 0);
 }
 
 bool SeenObjects::has(const Remote& remote, const EmbeddedObject& object) {
@@ -208,7 +223,9 @@ void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
 bool Uploads::has_found_damage() const {
   assert(kept_.empty());  // after finish()
   return std::ranges::any_of(found_, [&](const auto& object) {
-    return seen_objects_.has_damaged(object.first, object.second);
+    const auto& [key, size_bytes] = object;
+    if (!seen_objects_.is_known()) seen_objects_.look_for(remote_, key, size_bytes);
+    return seen_objects_.has_damaged(key, size_bytes);
   });
 }
 

@@ -30,6 +30,10 @@ class SeenObjects {
   // The tasks of load(), for a caller with its own pool. After the last one, call finish_loading().
   std::vector<std::function<void()>> load_tasks(const Remote& remote, EmbeddedObjects embedded);
   void finish_loading();
+  // The part of them that looks at the heads with these embedded objects.
+  std::vector<std::function<void()>> look_tasks(const Remote& remote, EmbeddedObjects embedded);
+  // Looks for one object, and makes it durable: for a push that refers to few, instead of load().
+  void look_for(const Remote& remote, const std::string& key, std::uint64_t size_bytes);
   bool is_known() const;
   // The remote may have changed: the next load() lists it again.
   void forget();
@@ -92,8 +96,8 @@ class Uploads {
   // Uploads the remaining objects, concurrently with `tasks`; a dry run counts them afterwards.
   void finish(const std::vector<std::function<void()>>& tasks);
 
-  // Whether an object already existed and the listing, which ended later, shows another size.
-  // REQUIRES: after finish().
+  // Whether an object already existed, and has another size. Asks for it unless the objects were
+  // listed, which has ended later. REQUIRES: after finish().
   bool has_found_damage() const;
 
   // Without objects that already existed.

@@ -157,6 +157,18 @@ class S3Engine final : public ObjectStore {
     return std::move(reply.response.body);
   }
 
+  // The last byte, and the one behind it: a shorter object has neither, and a longer one both.
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    require_good_key(key);
+    assert(size_bytes > 0);
+    const S3Reply reply = perform_range(key, {size_bytes - 1, 2});
+    if (reply.response.status == 404 || reply.response.status == 416) return false;
+    if (reply.response.status == 206) return reply.response.body.size() == 1;
+    const bool is_whole = reply.response.status == 200 && !reply.response.too_large;
+    if (!is_whole) require_status(reply, key, {206});
+    return reply.response.body.size() == size_bytes;
+  }
+
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     require_good_key(key);
     const S3Reply reply = perform({"PUT", key, {}, {{"if-none-match", "*"}}, bytes});

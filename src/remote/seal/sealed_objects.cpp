@@ -80,6 +80,10 @@ class SealedObjects final : public ObjectStore {
     if (is_clear(key)) return objects_->get_start(key, most_bytes);
     return first_bytes(key, most_bytes, false);
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    if (is_clear(key)) return objects_->has(key, size_bytes);
+    return size_bytes <= kMaxSealableBytes && objects_->has(named(key), sealed_bytes(size_bytes));
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     if (is_clear(key)) return objects_->put_if_absent(key, bytes);
     return objects_->put_if_absent(named(key), seal_object(*key_.keys, key, bytes));

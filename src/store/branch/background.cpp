@@ -60,7 +60,14 @@ void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& 
     const bool alone = store.pool().workers() < 3;
     EncodingThreads threads = alone ? EncodingThreads(packs->compressor())
                                     : EncodingThreads(store.pool(), packs->compressor());
-    write_checkpoint(background->version, pieces, {}, nullptr, none, threads);
+    background->staged = staged_commits(background->version.sequence);
+    std::vector<const PageWrites*> written;
+    if (background->staged.has_value()) {
+      continue_from(*background->staged, background->version);
+      append_pointers(background->staged->rest, written);
+    }
+    write_checkpoint(background->version, background->staged.has_value() ? written : pieces, {},
+                     nullptr, none, threads);
   } catch (const std::exception& e) {
     background->failure = e.what();
   } catch (...) {
@@ -106,6 +113,7 @@ bool BranchWriter::Impl::background_written(bool wait) {
 void BranchWriter::Impl::drop_background() noexcept {
   assert(background != nullptr && thread.idle());
   end_background();
+  checkpointed.reset();  // it may be that of the staged commits
   chains.clear();
   if (packs->sync_failed()) return;
   packs->abandon();

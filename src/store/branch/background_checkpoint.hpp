@@ -22,6 +22,7 @@
 
 #include "format/journal.hpp"
 #include "format/version.hpp"
+#include "store/branch/staged_commits.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 
 namespace vellum::store {
@@ -36,6 +37,7 @@ struct BackgroundCheckpoint {
   std::chrono::nanoseconds took{};
   std::vector<format::FrameBuffer> commits;  // since the start, oldest first
   std::string failure;                       // empty: none
+  std::optional<StagedCommits> staged;       // from which it continues
   std::optional<GcShared> gc_lock;  // while it is published, if its records have base pages
 };
 

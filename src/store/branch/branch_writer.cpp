@@ -186,6 +186,11 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
     give_up_checkpoint(e.what());
     throw;
   }
+  accept(std::move(next));
+}
+
+// A checkpoint that was published is the head.
+void BranchWriter::Impl::accept(Version next) {
   checkpointing = false;
   packs->note_committed();
   counted_bytes = packs->bytes_appended();
@@ -194,6 +199,40 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   epoch.clear();
   epoch_raw_bytes = 0;
   background_failed = false;
+}
+
+std::optional<StagedCommits> BranchWriter::Impl::staged_commits(std::uint64_t sequence) const {
+  return find_staged_commits(store, journal->file(), sequence, encoding, label);
+}
+
+void BranchWriter::Impl::continue_from(const StagedCommits& staged, Version& next) {
+  staged.move_to(next);
+  checkpointed.reset();
+  chains.clear();
+}
+
+bool BranchWriter::Impl::checkpoint_from_staged() {
+  assert(background == nullptr && !dedup.active());
+  if (epoch.empty()) return false;
+  const auto staged = staged_commits(head.sequence);
+  if (!staged.has_value()) return false;
+  Version next = head;
+  std::vector<const PageWrites*> pieces;
+  append_pointers(staged->rest, pieces);
+  EncodingThreads threads(store.pool(), packs->compressor());
+  Dedup none(store);  // keeps gc out until the end, if records have base pages
+  checkpointing = true;
+  try {
+    continue_from(*staged, next);
+    write_checkpoint(next, pieces, {}, nullptr, none, threads);
+    journal->start_epoch(next);
+  } catch (const std::exception& e) {
+    checkpointed.reset();
+    give_up_checkpoint(e.what());
+    throw;
+  }
+  accept(std::move(next));
+  return true;
 }
 
 // Publishes `version` as a snapshot and starts an epoch whose base it is. On return, `version` is that
@@ -255,7 +294,7 @@ void BranchWriter::checkpoint_journal() {
   w.check_not_poisoned();
   w.check_in_place();
   w.settle_background();
-  if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
+  if (!w.epoch.empty() && !w.checkpoint_from_staged()) w.checkpoint(w.head, {}, {});
 }
 
 BranchWriter::~BranchWriter() {
@@ -265,7 +304,7 @@ BranchWriter::~BranchWriter() {
   try {
     w.check_in_place();
     w.settle_background();
-    if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
+    if (!w.epoch.empty() && !w.checkpoint_from_staged()) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
     // The journal has all commits; the next writer checkpoints them.

@@ -56,6 +56,12 @@ struct BranchWriter::Impl {
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr,
                   const NameLock* snapshot = nullptr);
+  // Checkpoints the journal's commits, from those that a push has staged. False: there are none.
+  bool checkpoint_from_staged();
+  std::optional<StagedCommits> staged_commits(std::uint64_t sequence) const;
+  // Moves the last checkpoint of the next write_checkpoint() to the staged commits.
+  void continue_from(const StagedCommits& staged, format::Version& next);
+  void accept(format::Version next);
   void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
   // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the

@@ -30,12 +30,21 @@ format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
 
 StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVersion& head) {
   if (staging_ == nullptr || !(checkpoint_ == head.version)) {
-    end();
-    StagingBranch::remove_kept(store, head.version.branch_id, head.version);
+    staging_.reset();
     staging_ = StagingBranch::kept(store, head.version, head.encoding);
+    StagingBranch::remove_kept(store, head.version.branch_id, head.version);
     checkpoint_ = head.version;
   }
   return *staging_;
+}
+
+void FollowedBranch::rest(StoreDirectory& store, const ResolvedVersion& head) {
+  assert(head.commits.empty());
+  if (staging_ != nullptr) {
+    staging(store, head);
+  } else {
+    StagingBranch::remove_kept(store, head.version.branch_id, {});
+  }
 }
 
 void FollowedBranch::end() {
@@ -48,10 +57,7 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
     : kept_(resolve_kept(store, branch)), version_(kept_.version.version) {
   const ResolvedVersion& from = kept_.version;
   if (from.commits.empty()) {
-    if (followed != nullptr) {
-      followed->end();
-      StagingBranch::remove_kept(store, from.version.branch_id, {});
-    }
+    if (followed != nullptr) followed->rest(store, from);
     return;
   }
   if (followed == nullptr) staging_.emplace(store, from.version, from.encoding);

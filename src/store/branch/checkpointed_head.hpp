@@ -11,13 +11,16 @@
 namespace vellum::store {
 
 // Heads of one branch that are taken one after the other, also by several processes. Each has the
-// records of the one before and, besides them, only what has changed since, until the branch's own
-// checkpoint or a gc of the store.
+// records of the one before and, besides them, only what has changed since, until a gc of the store.
+// The branch's own checkpoint continues from these records (store/branch/staged_commits.hpp).
 class FollowedBranch {
  public:
   // A staging branch that starts at the branch's checkpoint; the same one as before, if the
-  // checkpoint is.
+  // checkpoint is. Otherwise it continues the packs of the one before.
   StagingBranch& staging(StoreDirectory& store, const ResolvedVersion& head);
+  // The branch has no commits since its checkpoint: a branch that this object keeps moves there, and
+  // one that an earlier process has kept is removed.
+  void rest(StoreDirectory& store, const ResolvedVersion& head);
   void end();
 
  private:

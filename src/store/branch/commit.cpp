@@ -343,6 +343,8 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
     cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(info);
     if (cost.checkpointed) {
       w.settle_background();
+      // Two checkpoints: what a push has sent of the journal's commits is not written again.
+      if (c.written.empty() && !w.dedup.active()) w.checkpoint_from_staged();
       Version next = w.head;
       advance(next, info);
       w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);

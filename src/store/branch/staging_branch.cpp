@@ -1,32 +1,56 @@
 #include "store/branch/staging_branch.hpp"
 
-#include <fmt/format.h>
-
 #include <cassert>
 #include <chrono>
 #include <utility>
 
-#include "base/bytes/hex.hpp"
-#include "base/bytes/sha256.hpp"
+#include "store/branch/kept_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/journal/read_journal.hpp"
 
 namespace vellum::store {
 namespace {
 
 constexpr std::chrono::seconds kMaxTrying{2};
-constexpr std::size_t kHalfOfDigits = 8;
-
-// The names that may be kept for a branch begin like this one, without the last half of its digits.
-std::string kept_prefix(std::uint64_t branch_id) {
-  const std::string any = random_staging_name();
-  return any.substr(0, any.size() - 2 * kHalfOfDigits) +
-         fmt::format("{:08x}", branch_id & UINT32_MAX);
+// Whether the branch may go on in its active pack. After a power cut its journal may state an older
+// end than the versions that use the pack do, and the next record would replace theirs.
+bool continues(StoreDirectory& store, const format::Version& head) {
+  if (head.active_pack == 0) return true;
+  const std::string path = store.packs().places().home_path(head.active_pack);
+  return store.fs().open(path, base::OpenMode::read_only)->size_bytes() ==
+         head.active_pack_end_bytes;
 }
 
-std::string kept_name_of(const format::Version& version) {
-  const base::Sha256 hash = base::sha256(format::encode_version(version));
-  return kept_prefix(version.branch_id) + base::hex(std::span(hash).first(kHalfOfDigits / 2));
+// The head of a staging branch after its move to another version: only its packs stay.
+format::Version moved(format::Version head, const format::Version& version) {
+  head.set_info(version.info());
+  head.sequence = version.sequence;
+  head.parent = version.parent;
+  head.pages_changed = 0;
+  head.bytes_added = 0;
+  head.runs = version.runs;
+  return head;
+}
+
+// Removes a branch of this name that cannot go on. Without one, moves a branch that is kept for an
+// earlier version to this version. gc reads the names before the old one is gone, and keeps its packs,
+// or after the new one is there. Two journals never have the id at once.
+void prepare_kept(StoreDirectory& store, const format::Version& version,
+                  const std::optional<format::Encoding>& encoding, const std::string& name) {
+  const bool is_there = has_branch(store, name);
+  for (const std::string& from : kept_names(store, version.branch_id)) {
+    const auto journal = is_there != (from == name) ? nullptr : try_lock_branch(store, from);
+    if (journal == nullptr) continue;
+    const format::Version head = read_journal(*journal, store.file_seal()).base;
+    const bool goes_on = continues(store, head);
+    if (is_there && goes_on) return;
+    const NameLock claim = lock_name(store, name);
+    const NamesShared names(store);
+    store.drop_branch(from, *journal);
+    if (is_there || !goes_on) continue;
+    return store.publish_staging_branch(claim, names, moved(head, version), encoding);
+  }
 }
 
 }  // namespace
@@ -51,8 +75,9 @@ std::unique_ptr<StagingBranch> StagingBranch::kept(
     StoreDirectory& store, const format::Version& version,
     const std::optional<format::Encoding>& encoding) {
   try {
-    return std::unique_ptr<StagingBranch>(
-        new StagingBranch(store, version, encoding, kept_name_of(version)));
+    const std::string name = kept_name(version);
+    prepare_kept(store, version, encoding, name);
+    return std::unique_ptr<StagingBranch>(new StagingBranch(store, version, encoding, name));
   } catch (const Error&) {
     return std::make_unique<StagingBranch>(store, version, encoding);
   }
@@ -60,10 +85,9 @@ std::unique_ptr<StagingBranch> StagingBranch::kept(
 
 void StagingBranch::remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                                 const format::Version& version) {
-  const std::string prefix = kept_prefix(branch_id);
-  const std::string stays = version.branch_id == 0 ? "" : kept_name_of(version);
-  for (const std::string& name : store.branch_names()) {
-    if (!is_staging_name(name) || !name.starts_with(prefix) || name == stays) continue;
+  const std::string stays = version.branch_id == 0 ? "" : kept_name(version);
+  for (const std::string& name : kept_names(store, branch_id)) {
+    if (name == stays) continue;
     try {
       if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
     } catch (const Error& e) {

@@ -20,8 +20,9 @@ class StagingBranch {
   StagingBranch(StoreDirectory& store, const format::Version& version,
                 const std::optional<format::Encoding>& encoding);
   // The branch that an earlier process has kept for this version, with what that process has
-  // written to it; without one, a new branch. It is kept until remove() or gc. If another process
-  // has it, a new branch that is not kept.
+  // written to it; without one, a branch at this version, with the packs of one that was kept for an
+  // earlier version. It is kept until remove() or gc. If another process has it, a new branch that is
+  // not kept.
   static std::unique_ptr<StagingBranch> kept(StoreDirectory& store, const format::Version& version,
                                              const std::optional<format::Encoding>& encoding);
   // Removes what was kept for other versions of the branch. An empty version: for all of them.

@@ -122,8 +122,9 @@ void StoreDirectory::create_staging_branch(const std::string& name, const format
 void StoreDirectory::publish_staging_branch(const NameLock& claim, const NamesShared& /*names*/,
                                             const format::Version& head,
                                             const std::optional<format::Encoding>& encoding) {
-  assert(head.branch_id != 0 && !is_staging_name(claim.name()));
-  publish_journal(claim.name(), head, encoding, 0);
+  assert(head.branch_id != 0);
+  const std::uint32_t half_bytes = is_staging_name(claim.name()) ? format::kMinJournalHalfBytes : 0;
+  publish_journal(claim.name(), head, encoding, half_bytes);
 }
 
 std::uint64_t StoreDirectory::publish_branch(const std::string& name,

@@ -1,6 +1,8 @@
 // Power cuts at every stage: afterwards, the branch has the last commit that returned or the one in
 // progress, whole, and the store has every snapshot whose creation returned.
+#include "store/branch/checkpointed_head.hpp"
 #include "store/check/check.hpp"
+#include "store/gc/gc.hpp"
 #include "store/support.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
@@ -11,8 +13,11 @@ using Bytes = std::vector<std::byte>;
 
 class PowerCuts {
  public:
-  PowerCuts(std::uint64_t seed, bool background)
-      : random_(seed), fs_(std::make_unique<sim::SimFs>()), background_(background) {
+  PowerCuts(std::uint64_t seed, bool background, bool pushes)
+      : random_(seed),
+        fs_(std::make_unique<sim::SimFs>()),
+        background_(background),
+        pushes_(pushes) {
     fs_->start_log();
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
@@ -58,7 +63,9 @@ class PowerCuts {
     try {
       auto store = open_store();
       auto writer = BranchWriter::open(*store, "main");
+      FollowedBranch followed;
       for (;;) {
+        if (pushes_ && random_() % 2 == 0) push(*store, followed);
         attempt_ = model_;
         change();
         const bool snapshot = random_() % 5 == 0;
@@ -78,6 +85,17 @@ class PowerCuts {
       }
     } catch (const sim::PowerCut&) {
     }
+  }
+
+  // What a push does in the store: that of a replication, or of a process of its own.
+  void push(StoreDirectory& store, FollowedBranch& followed) {
+    if (random_() % 8 == 0) collect_garbage(store, false, nullptr);
+    if (random_() % 8 == 0) followed = {};
+    const CheckpointedHead head(store, "main", &followed);
+    Bytes pushed(kPages * kPageBytes);
+    PageSource::open(store, head.version(), {}, "the pushed version")
+        ->read(0, kPages, pushed.data());
+    ASSERT_TRUE(pushed == model_.bytes);
   }
 
   void change() {
@@ -120,7 +138,7 @@ class PowerCuts {
 
   std::mt19937_64 random_;
   std::unique_ptr<sim::SimFs> fs_;
-  const bool background_;
+  const bool background_, pushes_;
   Model model_{kPages}, attempt_{kPages};
   int next_snapshot_ = 0;
   std::map<std::string, Bytes> snapshots_, maybe_snapshots_;
@@ -128,9 +146,11 @@ class PowerCuts {
 
 class CrashTest : public ::testing::TestWithParam<int> {};
 
-// Every other seed has checkpoints concurrent with its commits.
+// Every other seed has checkpoints concurrent with its commits, and half of them have pushes, which
+// stage commits.
 TEST_P(CrashTest, EveryPowerCutLeavesAWholeVersion) {
-  PowerCuts(static_cast<std::uint64_t>(GetParam()), GetParam() % 2 == 0).run(64);
+  PowerCuts(static_cast<std::uint64_t>(GetParam()), GetParam() % 2 == 0, GetParam() % 4 >= 2)
+      .run(64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(1, 13));

@@ -1,0 +1,67 @@
+#include "store/branch/staged_commits.hpp"
+
+#include <cassert>
+
+#include "base/fail.hpp"
+#include "store/branch/checkpoint/page_difference.hpp"
+#include "store/branch/kept_name.hpp"
+#include "store/journal/read_journal.hpp"
+#include "store/page_map/diff.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum::store {
+namespace {
+
+// The branch as of the commit `sequence`.
+std::optional<ResolvedVersion> head_in(const base::File& journal, const format::FileSeal& seal,
+                                       std::uint64_t sequence, const std::string& label) {
+  JournalState state = read_journal(journal, seal);
+  if (sequence <= state.base.sequence || sequence > state.head_sequence()) return std::nullopt;
+  ResolvedVersion out;
+  out.label = label;
+  out.is_branch = true;
+  out.version = std::move(state.base);
+  out.commits = std::move(state.commits);
+  out.commits.resize(static_cast<std::size_t>(sequence - out.version.sequence));
+  return out;
+}
+
+std::optional<StagedCommits> staged_commits(StoreDirectory& store, const ResolvedVersion& now,
+                                            const format::Encoding& encoding) {
+  const std::string name = kept_name(now.version);
+  if (!has_branch(store, name)) return std::nullopt;
+  StagedCommits out{resolve_kept(store, name), {}};
+  const ResolvedVersion& staged = out.head.version;
+  if (!staged.commits.empty() || staged.version.runs == now.version.runs) return std::nullopt;
+  const auto source = PageSource::open(store, now.version, now.commits, now.label);
+  const auto before = PageSource::open(store, staged.version, {}, staged.label);
+  const auto pages = pages_that_may_differ(*before, staged, *source, now);
+  out.rest = page_writes(encoding, *source, before.get(), pages);
+  const std::uint64_t written = source->overlaid_pages().size(), left = pages_in(out.rest);
+  out.staged_pages = written - std::min(written, left);
+  return out;
+}
+
+}  // namespace
+
+void StagedCommits::move_to(format::Version& version) const {
+  const format::Version& staged = head.version.version;
+  version.runs = staged.runs;
+  version.pages_changed += staged_pages;
+  version.bytes_added += staged.bytes_added;
+}
+
+std::optional<StagedCommits> find_staged_commits(StoreDirectory& store, const base::File& journal,
+                                                 std::uint64_t sequence,
+                                                 const format::Encoding& encoding,
+                                                 const std::string& label) {
+  try {
+    const auto now = head_in(journal, store.file_seal(), sequence, label);
+    return now.has_value() ? staged_commits(store, *now, encoding) : std::nullopt;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace vellum::store
