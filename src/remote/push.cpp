@@ -247,17 +247,31 @@ class Push {
     }
     for (const VersionToPush* version : changed) put_entry(version->entry, next.versions);
     note(changed, true);
-    const bool copies = seen_objects_.wants_copy();
-    const Remote::Lists lists = copies ? copied_lists(*changed.back()) : Remote::Lists();
-    const auto published = remote_.publish(base, std::move(next), copies ? &lists : nullptr,
-                                           embedded, &has_lost_heads_);
+    const auto published = publish(base, std::move(next), *changed.back(), embedded);
     if (!published.has_value()) return false;
-    if (copies) seen_objects_.note_copy();
     seen_objects_.add_head(published->head);
     session_.published(*published);
     note(changed, false);
     skip_orders_of(session_.store(), base.head);
     return true;
+  }
+
+  // Nullopt: the head does not count. After a loss, the same head follows again with a number that no
+  // older copy of the remote has: a restore of one that is still going on does not hide it.
+  std::optional<StoredHead> publish(const StoredHead& base, Head next, const VersionToPush& last,
+                                    std::span<const std::byte> embedded) {
+    const std::uint64_t number = session_.number_after_loss();
+    next.continues_at = number > base.head.next_number() ? number : 0;
+    const bool copies = seen_objects_.wants_copy();
+    const Remote::Lists lists = copies ? copied_lists(last) : Remote::Lists();
+    const Remote::Lists* const copied = copies ? &lists : nullptr;
+    auto out = remote_.publish(base, std::move(next), copied, embedded, &has_lost_heads_);
+    if (out.has_value() && out->head.continues_at != 0) {
+      const StoredHead first = std::move(*out);
+      out = remote_.publish(first, first.head, copied, {}, &has_lost_heads_);
+    }
+    if (out.has_value() && copies) seen_objects_.note_copy();
+    return out;
   }
 
   // Lists the remote's objects, so that the push does not refer to lost ones. Concurrently writes
@@ -590,7 +604,9 @@ class Push {
   std::vector<std::byte> make_objects(const Head& head, const std::vector<VersionToPush*>& changed,
                                       Uploads& uploads) {
     std::vector<std::byte> embedded;
-    const bool embeds = embeds_ && head.number != 0 && changed.size() == 1 && changed[0]->is_branch;
+    // A restore that is still going on may replace the first head after a loss.
+    const bool embeds = embeds_ && head.number != 0 && session_.number_after_loss() == 0 &&
+                        changed.size() == 1 && changed[0]->is_branch;
     own_embedded_.clear();
     if (const RemoteVersion* there = embeds ? head.find(changed[0]->name) : nullptr) {
       own_embedded_ = there->embedded;
@@ -626,7 +642,7 @@ class Push {
       pieces.in_use = {used.pages, known.pieces_with(pieces.list, used.records)};
       version->entry.list = make_list(head, pieces, bases, uploads);
       version->entry.embedded.clear();
-      if (embeds) embedded = embed(head.number + 1, pieces.list, version->entry, uploads);
+      if (embeds) embedded = embed(head.next_number(), pieces.list, version->entry, uploads);
     }
     return embedded;
   }

@@ -163,6 +163,58 @@ TEST_F(OperatorTest, ARemoteThatWasRestoredGetsItsSnapshotsAgain) {
   expect_contents(*clone_to("a"), contents);
 }
 
+// An operator empties the bucket and copies older objects into it. Meanwhile, a replication fills it.
+TEST_F(OperatorTest, ARestoreBesideAReplicationDoesNotHideWhatIsSent) {
+  make(2);
+  Replicator replicator(*store, url(), {1000ms, false});
+  for (const char* name : {"s2", "s3"}) {
+    ASSERT_TRUE(replicator.push_new());
+    step(name);
+  }
+  copy_remote();
+  const Head before = head();
+  fs::remove_all(dir.path("r"));
+  step("s4");
+  ASSERT_TRUE(replicator.push_new());
+  EXPECT_GT(head().number, before.number);
+  constexpr auto kOver = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+  fs::copy(dir.path("old"), dir.path("r"), kOver);
+  expect_contents(*clone_to("a"), contents);
+  step("s5");
+  EXPECT_TRUE(replicator.push_new());
+  expect_contents(*clone_to("b"), contents);
+  step("s6");
+  EXPECT_TRUE(replicate(*store, url()));  // which begins anew
+  expect_contents(*clone_to("c"), contents);
+}
+
+// The copy may also come in parts: heads follow the newest of them, and then all are there.
+TEST_F(OperatorTest, ARestoreInPartsDoesNotHideWhatIsSent) {
+  make(1);
+  Replicator replicator(*store, url(), {1000ms, false});
+  std::vector<std::uint64_t> numbers;
+  for (int i = 1; i < 5; ++i) {
+    ASSERT_TRUE(replicator.push_new());
+    numbers.push_back(head().number);
+    step("s" + std::to_string(i));
+  }
+  ASSERT_TRUE(replicator.push_new());
+  copy_remote();
+  for (const std::string& key : keys("heads/")) {
+    if (key != head_key(numbers[1])) fs::remove(dir.path("r/" + key));
+  }
+  step("later");
+  ASSERT_TRUE(replicator.push_new());
+  constexpr auto kOver = fs::copy_options::recursive | fs::copy_options::overwrite_existing;
+  fs::copy(dir.path("old"), dir.path("r"), kOver);
+  expect_contents(*clone_to("a"), contents);
+  step("last");
+  EXPECT_TRUE(replicator.push_new());
+  expect_contents(*clone_to("b"), contents);
+  EXPECT_TRUE(replicate(*store, url()));
+  expect_contents(*clone_to("c"), contents);
+}
+
 TEST_F(OperatorTest, ADrillReplicatesToItsOriginOnlyWithTakeOver) {
   make(1);
   ASSERT_TRUE(replicate(*store, url()));

@@ -64,6 +64,7 @@ inline Head sample_head() {
 // The same with a branch of which this head, and one before it, have objects.
 inline Head sample_head_with_objects() {
   Head head = sample_head();
+  head.continues_at = 1000;
   head.versions[0].embedded = {{6, 66, 640, 300, 0x0505050505050505}, {7, 77, 1024, 4096, 17}};
   return head;
 }

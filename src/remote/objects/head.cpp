@@ -25,6 +25,7 @@ constexpr format::WholeFileKind kHeadOfEmbedded{"VLMHED3\n", kMaxHeadBytes,
 // By an older Vellum: without witnesses.
 constexpr format::WholeFileKind kOldHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                          "too large for a head"};
+constexpr std::uint8_t kWitnessFlag = 1, kContinuesAtFlag = 2;
 constexpr std::size_t kMinGoneBytes = 2;  // of an encoded forgotten name
 
 bool says_it_embeds(std::span<const std::byte> bytes) noexcept {
@@ -44,12 +45,15 @@ bool read_gone(ByteReader& in, std::vector<std::string>& out) {
 
 bool read_witness(ByteReader& in, Head& out) {
   const std::uint8_t flags = in.u8();
-  out.is_witness = flags == 1;
+  out.is_witness = (flags & kWitnessFlag) != 0;
   out.earlier_witness.number = in.u64();
   read_bytes(in, out.earlier_witness.write_id);
+  const bool continues = (flags & kContinuesAtFlag) != 0;
+  if (continues) out.continues_at = in.u64();
   const HeadId& earlier = out.earlier_witness;
-  return in.ok() && flags <= 1 && (earlier.number != 0 || earlier == HeadId{}) &&
-         earlier.number < out.number;
+  return in.ok() && flags <= (kWitnessFlag | kContinuesAtFlag) &&
+         (earlier.number != 0 || earlier == HeadId{}) && earlier.number < out.number &&
+         (!continues || out.continues_at > out.number);
 }
 
 }  // namespace
@@ -63,6 +67,7 @@ const RemoteVersion* Head::find(const std::string& name) const noexcept {
 
 std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& seal) {
   assert(head.number != 0);
+  assert(head.continues_at == 0 || head.continues_at > head.number);
   assert(std::ranges::is_sorted(head.gone));
   std::vector<std::byte> body;
   ByteWriter w(body);
@@ -70,9 +75,11 @@ std::vector<std::byte> encode_head(const Head& head, const format::FileSeal& sea
   w.u32(head.generation);
   w.bytes(head.write_id);
   w.bytes(head.before);
-  w.u8(head.is_witness ? 1 : 0);
+  w.u8(static_cast<std::uint8_t>((head.is_witness ? kWitnessFlag : 0) |
+                                 (head.continues_at != 0 ? kContinuesAtFlag : 0)));
   w.u64(head.earlier_witness.number);
   w.bytes(head.earlier_witness.write_id);
+  if (head.continues_at != 0) w.u64(head.continues_at);
   w.bytes(head.only_writer);
   w.u32(head.table.content.generation);
   w.bytes(head.table.content.hash);

@@ -31,6 +31,10 @@ struct Head {
   // the head.
   bool is_witness = false;
   HeadId earlier_witness;
+  // The number of the next head, if that is not the following one. A store that has seen a loss of
+  // heads leaves out their numbers: if an older copy of the remote is put back beside it, the newest
+  // of its heads stays the newest. 0: `number` + 1.
+  std::uint64_t continues_at = 0;
   WriteId only_writer{};                // the only store that may push; zeros: any store may push
   ObjectName table;                     // of older names (remote/objects/name_table.hpp)
   std::vector<RemoteVersion> versions;  // ascending by name; they override those of the table
@@ -38,6 +42,9 @@ struct Head {
   bool operator==(const Head&) const = default;
 
   HeadId id() const noexcept { return {number, write_id}; }
+  std::uint64_t next_number() const noexcept {
+    return continues_at != 0 ? continues_at : number + 1;
+  }
   // Of the next head.
   HeadId witness() const noexcept { return is_witness ? id() : earlier_witness; }
   const RemoteVersion* find(const std::string& name) const noexcept;

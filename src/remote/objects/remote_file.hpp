@@ -48,7 +48,8 @@ struct RemoteFile {
   WriteId writer{};         // random: the id of this store at the remote
   bool one_writer = false;  // only one store may push to the remote
   OrderSet replicated;      // snapshots; the remote may have forgotten some of them since
-  // A head that this store has published there. Number 0: none, or written by an older Vellum.
+  // A head that this store has published there. Number 0: none, or written by an older Vellum. A hash
+  // of zeros: the remote has lost it, and this store has published none since.
   std::uint64_t head_number = 0;
   base::Sha256 head_hash{};
   // Of an encrypted store: of the key slots that it has last put there, or got from there; zeros: it

@@ -416,7 +416,7 @@ bool Remote::is_published(const StoredHead& base, const StoredHead& head, bool& 
     return false;
   }
   if (has_lost) return false;
-  const auto next = newest.has_value() ? read_head(head.head.number + 1) : std::nullopt;
+  const auto next = newest.has_value() ? read_head(head.head.next_number()) : std::nullopt;
   return next.has_value() && next->head.before == head.hash;
 }
 
@@ -487,7 +487,8 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next, con
                                           std::span<const std::byte> embedded,
                                           bool* has_lost) const {
   assert(std::ranges::is_sorted(next.versions, {}, [](const auto& v) { return v.ref.name; }));
-  next.number = base.head.number + 1;
+  next.number = base.head.next_number();
+  if (next.continues_at <= next.number) next.continues_at = 0;  // that of the base
   next.before = base.hash;
   next.write_id = random_write_id();
   next.table = base.head.table;

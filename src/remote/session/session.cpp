@@ -72,8 +72,14 @@ StoredHead Session::newest_head() {
   if (number > file_.head_number || (number == file_.head_number && out.hash == file_.head_hash)) {
     return out;
   }
-  if (file_.head_number != 0) note_lost(out.head);
+  if (file_.head_number != 0 && !is_loss_noted()) note_lost(out.head);
   return out;
+}
+
+// Other stores may have pushed since this one has looked: their heads may be in an older copy, too.
+std::uint64_t Session::number_after_loss() const noexcept {
+  constexpr std::uint64_t kMargin = 1u << 20;
+  return is_loss_noted() ? file_.head_number + kMargin : 0;
 }
 
 void Session::note_lost(const Head& newest) {
@@ -81,7 +87,7 @@ void Session::note_lost(const Head& newest) {
   note_loss(newest);
   file_.replicated = {};
   file_.key_slots_hash = {};
-  file_.head_number = 0;
+  file_.head_hash = {};
   write_remote_file(store_, name_, file_, true);
 }
 

@@ -40,6 +40,8 @@ class Session {
   StoredHead newest_head();
   // Such a loss was found otherwise. Durable on return.
   void note_lost(const Head& newest);
+  // The least number of heads that follow such a loss, until one is published; 0: any.
+  std::uint64_t number_after_loss() const noexcept;
   // Whether such a loss was found.
   bool has_lost() const noexcept { return has_lost_; }
   // Records that this store has published the head; the next note() makes that durable.
@@ -70,6 +72,9 @@ class Session {
  private:
   void check_key(const ObjectsKeyEntry& key, bool is_new);
   void note_loss(const Head& newest);
+  bool is_loss_noted() const noexcept {
+    return file_.head_number != 0 && file_.head_hash == base::Sha256{};
+  }
   std::vector<std::byte> slots_to_put() const;
   store::StoreDirectory& store_;
   const std::string name_;
