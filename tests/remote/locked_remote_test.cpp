@@ -1,0 +1,421 @@
+// Remotes whose objects are locked: what a thief of the writer's credentials cannot destroy.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "base/expect_error.hpp"
+#include "base/utc_time.hpp"
+#include "remote/engine/objects_at.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/locks.hpp"
+#include "remote/remote_fixture.hpp"
+#include "remote/replicator.hpp"
+#include "remote/s3_history_lib.hpp"
+#include "remote/session/remote_lock.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::days;
+
+constexpr std::chrono::seconds kLock = days(30);
+constexpr const char* kPrefix = "pre/fix/";
+
+class LockedRemoteTest : public RemoteTest {
+ protected:
+  LockedRemoteTest() { lock(kLock); }
+
+  void lock(std::chrono::seconds duration) {
+    RemoteFile file = read_remote_file(*store, "origin");
+    file.lock = {duration, 0};
+    write_remote_file(*store, "origin", file, true);
+  }
+  std::shared_ptr<ObjectStore> over_s3() { return make_s3_engine(place.server.options()); }
+  // The remote as it was, opened.
+  UnlockedRemote remote_at(ServerTime time) {
+    return unlock_remote(objects_at(make_s3_engine(place.server.options()), time));
+  }
+  void pass(std::chrono::seconds time) { place.history.ahead_s += time.count(); }
+  // Nothing else happens in this second.
+  ServerTime moment() {
+    pass(10s);
+    const ServerTime out = place.history.now();
+    pass(10s);
+    return out;
+  }
+  std::shared_ptr<StoreDirectory> clone_at(const std::string& name, ServerTime time) {
+    clone(base::posix_fs(), "s3://bucket/pre/fix?at=" + base_text(time), dir.path(name), {}, nullptr,
+          objects_at(make_s3_engine(place.server.options()), time));
+    return StoreDirectory::open(base::posix_fs(), dir.path(name));
+  }
+  static std::string base_text(ServerTime time) { return base::utc_nanoseconds(time); }
+
+  RemoteGcReport collect(bool dry_run = false) {
+    const UnlockedRemote unlocked = unlock_remote(over_s3());
+    return collect_remote(Remote(*unlocked.objects, unlocked.seal), dry_run, nullptr);
+  }
+  // Objects that are there now and are locked for less than this.
+  std::set<std::string> locked_less_than(std::chrono::seconds time) const {
+    std::set<std::string> out;
+    for (const auto& [key, versions] : place.history.all()) {
+      const auto& newest = versions.back();
+      if (newest.is_deletion || newest.locked_until >= place.history.now() + time) continue;
+      const std::string name = key.substr(std::string(kPrefix).size());
+      if (!name.starts_with("newest/") && !name.starts_with("probe/")) out.insert(name);
+    }
+    return out;
+  }
+  std::size_t versions_there() const {
+    std::size_t out = 0;
+    for (const auto& [key, versions] : place.history.all()) out += versions.size();
+    return out;
+  }
+  // Counts requests about retention.
+  struct Asked {
+    std::atomic<int> got{0}, put{0}, listed{0};
+  };
+  void count(Asked& asked) {
+    place.server.fault = [&asked](const S3Request& request) {
+      if (request.query.contains("retention")) ++(request.method == "PUT" ? asked.put : asked.got);
+      if (request.query.contains("versions")) ++asked.listed;
+      return Fault::none;
+    };
+  }
+
+  VersionedServer place;
+};
+
+TEST_F(LockedRemoteTest, EachObjectIsLockedWhenItIsPut) {
+  make(3);
+  push_all(*store, over_s3());
+  EXPECT_EQ(locked_less_than(kLock - 60s), std::set<std::string>());
+  EXPECT_GT(versions_there(), 8U);
+  const UnlockedRemote unlocked = unlock_remote(over_s3());
+  const Remote remote(*unlocked.objects, unlocked.seal);
+  EXPECT_EQ(lock_note_at(remote), kLock);
+  // The copy of the newest head is a hint, which is replaced each minute.
+  const auto copies = place.history.all().at(std::string(kPrefix) + kNewestKey);
+  EXPECT_EQ(copies.back().locked_until, S3History::Time{});
+}
+
+// At random, with all that credentials permit.
+class Thief {
+ public:
+  Thief(S3History& history, VersionedObjects& objects, std::uint64_t seed)
+      : history_(history), objects_(objects), random_(seed) {}
+
+  void destroy(int times) {
+    for (int i = 0; i < times; ++i) destroy_one();
+  }
+
+ private:
+  template <typename Call>
+  static void try_to(const Call& call) {
+    try {
+      call();
+    } catch (const Error&) {  // the server refuses it
+    }
+  }
+  void destroy_one() {
+    const auto all = history_.all();
+    auto at = all.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(random_() % all.size()));
+    const std::string key = at->first.substr(std::string(kPrefix).size());
+    const auto& version = at->second[random_() % at->second.size()];
+    switch (random_() % 7) {
+      case 0:
+        return try_to([&] { objects_.remove(key); });
+      case 1:
+        return try_to([&] { objects_.put(key, garbage()); });
+      case 2:
+        return try_to([&] { objects_.remove_versions(std::vector<VersionName>{{key, version.id}}); });
+      case 3:  // to shorten its lock
+        return try_to([&] { objects_.lock_until({key, version.id}, objects_.now() + 1min); });
+      case 4: {  // another object's content
+        auto from = all.begin();
+        std::advance(from, static_cast<std::ptrdiff_t>(random_() % all.size()));
+        const auto body = std::as_bytes(std::span(from->second.front().body));
+        return try_to([&] { objects_.put(key, body); });
+      }
+      case 5:  // a head of the future
+        return try_to([&] { objects_.put(head_key(1'000 + random_() % 1'000), garbage()); });
+      default: {
+        std::vector<VersionName> names;
+        for (const auto& one : at->second) names.push_back({key, one.id});
+        return try_to([&] { objects_.remove_versions(names); });
+      }
+    }
+  }
+  std::vector<std::byte> garbage() {
+    std::vector<std::byte> out(random_() % 4096);
+    for (std::byte& b : out) b = static_cast<std::byte>(random_());
+    return out;
+  }
+
+  S3History& history_;
+  VersionedObjects& objects_;
+  std::mt19937_64 random_;
+};
+
+// VELLUM_LONG=1: a thousand times.
+TEST_F(LockedRemoteTest, AStolenKeyLosesNothing) {
+  make(4);
+  push_all(*store, over_s3());
+  step("s4", 3);
+  step("", 2, false);
+  push_names(*store, {"s4", "main"}, over_s3());
+  const ServerTime before = moment();
+  const bool is_long = std::getenv("VELLUM_LONG") != nullptr;
+  const auto stolen = make_s3_engine(place.server.options());
+  Thief thief(place.history, *stolen, 7);
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    thief.destroy(is_long ? 250 : 40);
+    pass(days(3));
+    expect_contents(*clone_at("c" + std::to_string(round), before), contents);
+  }
+  const UnlockedRemote then = remote_at(before);
+  EXPECT_TRUE(verify_remote(Remote(*then.objects, then.seal), true, nullptr).damages.empty());
+}
+
+// The same without locks: the thief does destroy it, so the test above can fail.
+TEST_F(LockedRemoteTest, WithoutLocksAStolenKeyLosesMuch) {
+  RemoteFile file = read_remote_file(*store, "origin");
+  file.lock.reset();
+  write_remote_file(*store, "origin", file, true);
+  make(4);
+  push_all(*store, over_s3());
+  const ServerTime before = moment();
+  const auto stolen = make_s3_engine(place.server.options());
+  Thief(place.history, *stolen, 7).destroy(200);
+  EXPECT_THROW(clone_at("c", before), Error);
+}
+
+TEST_F(LockedRemoteTest, AnEmptiedRemoteIsReadAsItWas) {
+  make(2);
+  push_all(*store, over_s3());
+  const ServerTime first = moment();
+  const Contents first_contents = contents;
+  step("s2");
+  push_all(*store, over_s3());
+  const ServerTime second = moment();
+  const auto stolen = make_s3_engine(place.server.options());
+  for (const ObjectInfo& object : stolen->list("", SIZE_MAX)) stolen->remove(object.key);
+  EXPECT_TRUE(stolen->list("", 1).empty());
+  EXPECT_TRUE(keeps_older_states(*stolen));
+  EXPECT_ERRC(unlock_remote(over_s3()), Errc::not_found);
+  const UnlockedRemote then = remote_at(first);
+  EXPECT_EQ(Remote(*then.objects, then.seal).newest_head().head.versions.size(), 3U);
+  expect_contents(*clone_at("a", first), first_contents);
+  expect_contents(*clone_at("b", second), contents);
+  // The clone's origin is today's remote, with its lock.
+  const auto copy = StoreDirectory::open(base::posix_fs(), dir.path("b"));
+  const RemoteFile origin = read_remote_file(*copy, "origin");
+  EXPECT_EQ(origin.url, "s3://bucket/pre/fix");
+  EXPECT_EQ(origin.lock, (RemoteLock{kLock, 0}));
+}
+
+TEST_F(LockedRemoteTest, LocksAreExtendedOnlyForWhatIsNeeded) {
+  make(2);
+  push_all(*store, over_s3());
+  step("gone");
+  push_all(*store, over_s3());
+  {
+    const UnlockedRemote unlocked = unlock_remote(over_s3());
+    forget_names(Remote(*unlocked.objects, unlocked.seal), {"gone"});
+  }
+  Asked asked;
+  count(asked);
+  step("s2");
+  push_all(*store, over_s3());
+  EXPECT_EQ(asked.got + asked.put + asked.listed, 0);  // looked at a short time ago
+  pass(days(5));
+  step("s3");
+  push_all(*store, over_s3());
+  EXPECT_GT(asked.got, 0);
+  EXPECT_EQ(asked.put, 0);  // all have more than half of the duration left
+  pass(days(10));
+  step("s4");
+  push_all(*store, over_s3());
+  EXPECT_GT(asked.put, 0);
+  place.server.fault = nullptr;
+  std::set<std::string> needed;
+  {
+    const UnlockedRemote unlocked = unlock_remote(over_s3());
+    const Remote remote(*unlocked.objects, unlocked.seal);
+    const Head head = remote.newest_head().head;
+    for (const RemoteVersion& version : head.versions) {
+      for (const PieceName& piece : remote.list(version.list)) {
+        needed.insert(piece_key(piece.content));
+      }
+    }
+  }
+  const std::set<std::string> less = locked_less_than(kLock / 2 + 60s);
+  for (const std::string& key : less) EXPECT_FALSE(needed.contains(key)) << key;
+  EXPECT_FALSE(less.empty());  // old heads, and what only "gone" needs
+}
+
+// For a year, in which the remote is pushed to or only looked at: each needed object is locked for at
+// least half of the duration at any time.
+TEST_F(LockedRemoteTest, AReplicationKeepsTheLocks) {
+  RemoteFile file = read_remote_file(*store, "origin");
+  file.url = "s3://bucket/pre/fix";
+  write_remote_file(*store, "origin", file, true);
+  make(2);
+  const auto objects = over_s3();
+  for (int week = 0; week < 20; ++week) {
+    Replicator replicator(*store, "s3://bucket/pre/fix", {}, objects);
+    if (week % 3 == 0) step("w" + std::to_string(week), 3);
+    ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+    std::set<std::string> less;
+    for (const std::string& key : locked_less_than(kLock / 2)) {
+      if (!key.starts_with("heads/")) less.insert(key);
+    }
+    EXPECT_EQ(less, std::set<std::string>()) << week;
+    pass(days(3));
+  }
+  expect_contents(*clone_at("c", moment()), contents);
+}
+
+TEST_F(LockedRemoteTest, GcFreesWhatIsNoLongerLocked) {
+  make(3);
+  push_all(*store, over_s3());
+  {
+    const UnlockedRemote unlocked = unlock_remote(over_s3());
+    forget_names(Remote(*unlocked.objects, unlocked.seal), {"s0", "s1"});
+  }
+  const std::size_t before = versions_there();
+  RemoteGcReport report = collect();
+  EXPECT_GT(report.objects_removed, 0U);
+  EXPECT_EQ(report.lock, kLock);
+  EXPECT_GT(versions_there(), before);  // deletions hide the objects, which are locked
+  pass(days(20));
+  collect();
+  pass(days(11));
+  const RemoteGcReport dry = collect(true);
+  const std::size_t full = versions_there();
+  report = collect();
+  EXPECT_GT(report.old_versions_removed, 4U);
+  EXPECT_GE(report.old_versions_removed, dry.old_versions_removed);
+  EXPECT_GT(report.old_bytes_removed, 0U);
+  EXPECT_LT(versions_there(), full);
+  collect();  // the deletions that hide nothing any more
+  for (const auto& [key, versions] : place.history.all()) {
+    const bool is_old = versions.back().put_at < place.history.now() - days(30);
+    EXPECT_FALSE(versions.back().is_deletion && is_old) << key;
+  }
+  contents.erase("s0");
+  contents.erase("s1");
+  expect_contents(*clone_at("c", moment()), contents);
+}
+
+// A needed object under one that a forger has put: gc keeps it, and its lock.
+TEST_F(LockedRemoteTest, GcKeepsTheRightVersionUnderAForgedOne) {
+  make(2);
+  push_all(*store, over_s3());
+  const auto stolen = make_s3_engine(place.server.options());
+  for (const ObjectInfo& object : stolen->list("pieces/", SIZE_MAX)) {
+    stolen->put(object.key, std::vector<std::byte>(object.size_bytes));
+  }
+  for (int i = 0; i < 6; ++i) {
+    collect();
+    pass(days(10));
+  }
+  expect_contents(*clone_at("c", moment()), contents);
+}
+
+TEST_F(LockedRemoteTest, CredentialsThatMayOnlyPutSuffice) {
+  place.history.forbids_deletes = true;
+  RemoteFile file = read_remote_file(*store, "origin");
+  file.url = "s3://bucket/pre/fix";
+  write_remote_file(*store, "origin", file, true);
+  make(2);
+  const auto objects = over_s3();
+  Replicator replicator(*store, "s3://bucket/pre/fix", {}, objects);
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  step("s2", 2);
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  step("s3", 2);
+  push_all(*store, over_s3());
+  expect_contents(*clone_at("c", moment()), contents);
+  // The remote is emptied by its owner, and its newest head cannot be taken back.
+  for (const auto& [key, versions] : place.history.all()) {
+    for (const auto& version : versions) place.history.lose(key, version.id);
+  }
+  step("s4", 2);
+  ASSERT_TRUE(replicator.push_new() || replicator.push_new()) << replicator.state().failure;
+  step("s5", 2);
+  ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
+  expect_contents(*clone_at("d", moment()), contents);
+}
+
+TEST_F(LockedRemoteTest, AForgedNoteIsPutAgain) {
+  make(1);
+  push_all(*store, over_s3());
+  const UnlockedRemote unlocked = unlock_remote(over_s3());
+  const Remote remote(*unlocked.objects, unlocked.seal);
+  put_lock_note(remote, 1s);
+  pass(days(5));
+  step("s1");
+  Session session(*store, "origin", over_s3());
+  push(session, {{"s1"}}, nullptr);
+  EXPECT_EQ(lock_note_at(remote), kLock);
+  ASSERT_EQ(session.warnings().size(), 1U);
+  EXPECT_NE(session.warnings()[0].find("was changed there"), std::string::npos);
+  put_lock_note(remote, kLock * 2);  // another store's, which is longer, stays
+  pass(days(5));
+  step("s2");
+  push_names(*store, {"s2"}, over_s3());
+  EXPECT_EQ(lock_note_at(remote), kLock * 2);
+  unlocked.objects->put(kLockNoteKey, std::vector<std::byte>(3));
+  EXPECT_ERRC(collect(), Errc::corrupted);
+  pass(days(5));
+  step("s3");
+  push_names(*store, {"s3"}, over_s3());
+  EXPECT_EQ(lock_note_at(remote), kLock);
+}
+
+TEST_F(LockedRemoteTest, ADeletedObjectIsReported) {
+  make(1);
+  push_all(*store, over_s3());
+  const auto stolen = make_s3_engine(place.server.options());
+  stolen->remove(stolen->list("pieces/", 1).front().key);
+  pass(days(5));
+  Session session(*store, "origin", over_s3());
+  renew_locks_if_due(session);
+  ASSERT_EQ(session.warnings().size(), 1U);
+  EXPECT_NE(session.warnings()[0].find("1 objects that versions need were deleted"),
+            std::string::npos);
+}
+
+TEST_F(LockedRemoteTest, APlaceThatCannotLockIsRefused) {
+  make(1);
+  EXPECT_ERROR(push_all(*store, raw_objects()), unsupported, "Object Lock");
+  EXPECT_ERROR(add_remote(*store, "d", "file://" + dir.path("d"), {.lock = kLock}), unsupported,
+               "Object Lock");
+  ::setenv("AWS_ACCESS_KEY_ID", "id", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  const std::string bucket =
+      "s3://bucket/new?endpoint=" + place.server.endpoint() + "&region=test-1";
+  place.history.has_lock = false;
+  EXPECT_ERROR(add_remote(*store, "b", bucket, {.lock = kLock}), unsupported,
+               "Object Lock is not enabled");
+  EXPECT_TRUE(place.history.all().empty());
+  place.history.has_lock = true;
+  EXPECT_ERROR(add_remote(*store, "b", bucket + "&at=2026-11-24T10:30:00Z", {.lock = kLock}),
+               invalid_argument, "earlier time");
+  EXPECT_TRUE(add_remote(*store, "b", bucket, {.lock = kLock}));
+  EXPECT_EQ(read_remote_file(*store, "b").lock->duration, kLock);
+  // Another store of the same remote follows it, and a longer lock replaces a shorter one.
+  EXPECT_TRUE(add_remote(*store, "c", bucket, {}));
+  EXPECT_EQ(read_remote_file(*store, "c").lock->duration, kLock);
+  EXPECT_TRUE(add_remote(*store, "e", bucket, {.lock = kLock * 2}));
+  EXPECT_TRUE(add_remote(*store, "f", bucket, {.lock = kLock}));
+  EXPECT_EQ(read_remote_file(*store, "f").lock->duration, kLock * 2);
+  EXPECT_ERROR(set_remote_url(*store, "b", "file://" + dir.path("d")), unsupported, "Object Lock");
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
