@@ -78,8 +78,8 @@ void S3History::lose(const std::string& key, const std::string& id) {
 std::optional<S3Server::Answer> S3History::handle(const S3Request& request) {
   const std::lock_guard lock(mutex_);
   const auto time = time_of_request(request);
-  if (time.has_value() && (*time > now() + std::chrono::minutes(15) ||
-                           *time < now() - std::chrono::minutes(15))) {
+  if (time.has_value() &&
+      (*time > now() + std::chrono::minutes(15) || *time < now() - std::chrono::minutes(15))) {
     Answer out = error(403, "RequestTimeTooSkewed");
     out.headers = http_date(now());
     return out;
@@ -87,8 +87,9 @@ std::optional<S3Server::Answer> S3History::handle(const S3Request& request) {
   const auto asks = [&](const char* what) { return request.query.contains(what); };
   if (asks("versioning")) {
     const bool kept = has_versions;
-    return Answer{200, "<VersioningConfiguration><Status>" +
-                           std::string(kept ? "Enabled" : "Off") + "</Status></VersioningConfiguration>",
+    return Answer{200,
+                  "<VersioningConfiguration><Status>" + std::string(kept ? "Enabled" : "Off") +
+                      "</Status></VersioningConfiguration>",
                   ""};
   }
   if (asks("object-lock")) {
@@ -189,7 +190,8 @@ bool S3History::remove_version(const std::string& key, const std::string& id) {
 S3Server::Answer S3History::remove(const S3Request& request) {
   if (forbids_deletes) return error(403, "AccessDenied");
   const std::string id = parameter(request, "versionId");
-  if (!id.empty()) return remove_version(request.key, id) ? Answer{204, "", ""} : error(403, "AccessDenied");
+  if (!id.empty())
+    return remove_version(request.key, id) ? Answer{204, "", ""} : error(403, "AccessDenied");
   if (!has_versions) {
     keys_.erase(request.key);
   } else {

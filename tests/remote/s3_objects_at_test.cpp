@@ -57,8 +57,7 @@ TEST_F(ObjectsAtTest, ReadsWhatWasThere) {
       EXPECT_EQ(text(*at(first), "heads/a"), "one");
       EXPECT_EQ(at(first)->list("heads/", 9), (std::vector<ObjectInfo>{{"heads/a", 3}}));
       EXPECT_EQ(text(*at(second), "heads/a"), "two two");
-      EXPECT_EQ(at(second)->list("", 9),
-                (std::vector<ObjectInfo>{{"heads/a", 7}, {"heads/b", 1}}));
+      EXPECT_EQ(at(second)->list("", 9), (std::vector<ObjectInfo>{{"heads/a", 7}, {"heads/b", 1}}));
       EXPECT_EQ(at(second)->list("", 1), (std::vector<ObjectInfo>{{"heads/a", 7}}));
       EXPECT_ERROR(at(third)->get("heads/a", 99), not_found, "heads/a");
       EXPECT_TRUE(at(third)->list("", 9).empty());
@@ -136,17 +135,17 @@ TEST_F(ObjectsAtTest, AHostileListingEnds) {
   const ServerTime time = pass();
   const auto answer_with = [&](const std::string& listing) {
     place.server.answer = [listing](const S3Request& request) -> std::optional<S3Server::Answer> {
-      if (!request.query.contains("versions")) return S3Server::Answer{200, "<Status>Enabled</Status>", ""};
+      if (!request.query.contains("versions"))
+        return S3Server::Answer{200, "<Status>Enabled</Status>", ""};
       return S3Server::Answer{200, "<ListVersionsResult>" + listing + "</ListVersionsResult>", ""};
     };
   };
   const std::string key = "<Key>pre/fix/heads/a</Key>", size = "<Size>1</Size>",
                     id = "<VersionId>x</VersionId>",
                     when = "<LastModified>2026-01-01T00:00:00.000Z</LastModified>";
-  for (const std::string& bad :
-       {key + id + size, key + when + size, id + when + size, key + id + when,
-        key + size + when + "<VersionId>a b</VersionId>",
-        key + size + id + "<LastModified>yesterday</LastModified>"}) {
+  for (const std::string& bad : {key + id + size, key + when + size, id + when + size,
+                                 key + id + when, key + size + when + "<VersionId>a b</VersionId>",
+                                 key + size + id + "<LastModified>yesterday</LastModified>"}) {
     answer_with("<Version>" + bad + "</Version>");
     EXPECT_ERROR(at(time)->list("", 9), io, "does not parse");
   }

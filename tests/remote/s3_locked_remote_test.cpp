@@ -2,17 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <random>
 
 #include "base/expect_error.hpp"
 #include "base/utc_time.hpp"
 #include "remote/engine/objects_at.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/locks.hpp"
+#include "remote/needed.hpp"
 #include "remote/remote_fixture.hpp"
 #include "remote/replicator.hpp"
 #include "remote/s3_history_lib.hpp"
+#include "remote/seal/sealed_objects.hpp"
 #include "remote/session/remote_lock.hpp"
+#include "remote/thief.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -46,8 +48,8 @@ class LockedRemoteTest : public RemoteTest {
     return out;
   }
   std::shared_ptr<StoreDirectory> clone_at(const std::string& name, ServerTime time) {
-    clone(base::posix_fs(), "s3://bucket/pre/fix?at=" + base_text(time), dir.path(name), {}, nullptr,
-          objects_at(make_s3_engine(place.server.options()), time));
+    clone(base::posix_fs(), "s3://bucket/pre/fix?at=" + base_text(time), dir.path(name), {},
+          nullptr, objects_at(make_s3_engine(place.server.options()), time));
     return StoreDirectory::open(base::posix_fs(), dir.path(name));
   }
   static std::string base_text(ServerTime time) { return base::utc_nanoseconds(time); }
@@ -65,6 +67,23 @@ class LockedRemoteTest : public RemoteTest {
       const std::string name = key.substr(std::string(kPrefix).size());
       if (!name.starts_with("newest/") && !name.starts_with("probe/")) out.insert(name);
     }
+    return out;
+  }
+  // The keys in the bucket of what the versions of the remote need.
+  std::set<std::string> needed_keys_there() {
+    const UnlockedRemote unlocked = unlock_remote(over_s3());
+    const ObjectsKey* const key = unlocked.objects->objects_key();
+    std::set<std::string> out;
+    for (const std::string& plain :
+         needed_by_newest(Remote(*unlocked.objects, unlocked.seal)).keys) {
+      out.insert(key == nullptr ? plain : sealed_key(*key->keys, plain));
+    }
+    return out;
+  }
+  std::set<std::string> needed_and_locked_less_than(std::chrono::seconds time) {
+    std::set<std::string> out;
+    const std::set<std::string> less = locked_less_than(time), needed = needed_keys_there();
+    std::ranges::set_intersection(less, needed, std::inserter(out, out.end()));
     return out;
   }
   std::size_t versions_there() const {
@@ -100,65 +119,6 @@ TEST_F(LockedRemoteTest, EachObjectIsLockedWhenItIsPut) {
   EXPECT_EQ(copies.back().locked_until, S3History::Time{});
 }
 
-// At random, with all that credentials permit.
-class Thief {
- public:
-  Thief(S3History& history, VersionedObjects& objects, std::uint64_t seed)
-      : history_(history), objects_(objects), random_(seed) {}
-
-  void destroy(int times) {
-    for (int i = 0; i < times; ++i) destroy_one();
-  }
-
- private:
-  template <typename Call>
-  static void try_to(const Call& call) {
-    try {
-      call();
-    } catch (const Error&) {  // the server refuses it
-    }
-  }
-  void destroy_one() {
-    const auto all = history_.all();
-    auto at = all.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(random_() % all.size()));
-    const std::string key = at->first.substr(std::string(kPrefix).size());
-    const auto& version = at->second[random_() % at->second.size()];
-    switch (random_() % 7) {
-      case 0:
-        return try_to([&] { objects_.remove(key); });
-      case 1:
-        return try_to([&] { objects_.put(key, garbage()); });
-      case 2:
-        return try_to([&] { objects_.remove_versions(std::vector<VersionName>{{key, version.id}}); });
-      case 3:  // to shorten its lock
-        return try_to([&] { objects_.lock_until({key, version.id}, objects_.now() + 1min); });
-      case 4: {  // another object's content
-        auto from = all.begin();
-        std::advance(from, static_cast<std::ptrdiff_t>(random_() % all.size()));
-        const auto body = std::as_bytes(std::span(from->second.front().body));
-        return try_to([&] { objects_.put(key, body); });
-      }
-      case 5:  // a head of the future
-        return try_to([&] { objects_.put(head_key(1'000 + random_() % 1'000), garbage()); });
-      default: {
-        std::vector<VersionName> names;
-        for (const auto& one : at->second) names.push_back({key, one.id});
-        return try_to([&] { objects_.remove_versions(names); });
-      }
-    }
-  }
-  std::vector<std::byte> garbage() {
-    std::vector<std::byte> out(random_() % 4096);
-    for (std::byte& b : out) b = static_cast<std::byte>(random_());
-    return out;
-  }
-
-  S3History& history_;
-  VersionedObjects& objects_;
-  std::mt19937_64 random_;
-};
-
 // VELLUM_LONG=1: a thousand times.
 TEST_F(LockedRemoteTest, AStolenKeyLosesNothing) {
   make(4);
@@ -169,10 +129,11 @@ TEST_F(LockedRemoteTest, AStolenKeyLosesNothing) {
   const ServerTime before = moment();
   const bool is_long = std::getenv("VELLUM_LONG") != nullptr;
   const auto stolen = make_s3_engine(place.server.options());
-  Thief thief(place.history, *stolen, 7);
+  Thief thief(*stolen, 7);
   constexpr int kRounds = 4;
   for (int round = 0; round < kRounds; ++round) {
     thief.destroy(is_long ? 250 : 40);
+    EXPECT_GT(thief.refused(), 10);
     pass(days(3));
     expect_contents(*clone_at("c" + std::to_string(round), before), contents);
   }
@@ -189,7 +150,7 @@ TEST_F(LockedRemoteTest, WithoutLocksAStolenKeyLosesMuch) {
   push_all(*store, over_s3());
   const ServerTime before = moment();
   const auto stolen = make_s3_engine(place.server.options());
-  Thief(place.history, *stolen, 7).destroy(200);
+  Thief(*stolen, 7).destroy(200);
   EXPECT_THROW(clone_at("c", before), Error);
 }
 
@@ -241,19 +202,8 @@ TEST_F(LockedRemoteTest, LocksAreExtendedOnlyForWhatIsNeeded) {
   push_all(*store, over_s3());
   EXPECT_GT(asked.put, 0);
   place.server.fault = nullptr;
-  std::set<std::string> needed;
-  {
-    const UnlockedRemote unlocked = unlock_remote(over_s3());
-    const Remote remote(*unlocked.objects, unlocked.seal);
-    const Head head = remote.newest_head().head;
-    for (const RemoteVersion& version : head.versions) {
-      for (const PieceName& piece : remote.list(version.list)) {
-        needed.insert(piece_key(piece.content));
-      }
-    }
-  }
+  EXPECT_EQ(needed_and_locked_less_than(kLock / 2), std::set<std::string>());
   const std::set<std::string> less = locked_less_than(kLock / 2 + 60s);
-  for (const std::string& key : less) EXPECT_FALSE(needed.contains(key)) << key;
   EXPECT_FALSE(less.empty());  // old heads, and what only "gone" needs
 }
 
@@ -269,12 +219,8 @@ TEST_F(LockedRemoteTest, AReplicationKeepsTheLocks) {
     Replicator replicator(*store, "s3://bucket/pre/fix", {}, objects);
     if (week % 3 == 0) step("w" + std::to_string(week), 3);
     ASSERT_TRUE(replicator.push_new()) << replicator.state().failure;
-    std::set<std::string> less;
-    for (const std::string& key : locked_less_than(kLock / 2)) {
-      if (!key.starts_with("heads/")) less.insert(key);
-    }
-    EXPECT_EQ(less, std::set<std::string>()) << week;
     pass(days(3));
+    EXPECT_EQ(needed_and_locked_less_than(kLock / 2), std::set<std::string>()) << week;
   }
   expect_contents(*clone_at("c", moment()), contents);
 }
