@@ -21,14 +21,14 @@ struct LockRenewal {
   std::uint64_t deleted = 0;   // needed objects of which only older versions are left
 };
 
-// Looks at the lock of each object that the versions of the newest head need, and extends those with
-// less than five eighths of the duration left. REQUIRES: the objects have versions.
+// Looks at the lock of each object that the versions of the newest head need, and extends those
+// with less than five eighths of the duration left. REQUIRES: the objects have versions.
 LockRenewal renew_locks(const Remote& remote, std::chrono::seconds duration,
                         const ProgressFn& progress);
 
-// The same, of a store's remote, if it is locked and was not looked at for an eighth of the duration.
-// Also puts the note of the duration, if it is lost or shorter. What a person should know becomes a
-// warning of the session.
+// The same, of a store's remote, if it is locked and was not looked at for an eighth of the
+// duration. Also puts the note of the duration, if it is lost or shorter. What a person should know
+// becomes a warning of the session.
 void renew_locks_if_due(Session& session);
 
 struct FreedVersions {

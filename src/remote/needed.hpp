@@ -11,7 +11,8 @@ namespace vellum::remote {
 
 // The keys of all objects that a head's versions or a lazy clone needs; nullopt: begin again with
 // the newest head. Of lazy clones, the result is complete only if the boundary of the gc was
-// durable before: see docs/remote-format.md. Lists and pieces that are parts of heads are named, too.
+// durable before: see docs/remote-format.md. Lists and pieces that are parts of heads are named,
+// too.
 std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head);
 
 struct NeededByHead {

@@ -1,5 +1,5 @@
-// The versions of the objects in the test's S3 server, with Object Lock, and with a clock that a test
-// can set.
+// The versions of the objects in the test's S3 server, with Object Lock, and with a clock that a
+// test can set.
 #pragma once
 
 #include <chrono>

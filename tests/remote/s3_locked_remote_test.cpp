@@ -207,8 +207,8 @@ TEST_F(LockedRemoteTest, LocksAreExtendedOnlyForWhatIsNeeded) {
   EXPECT_FALSE(less.empty());  // old heads, and what only "gone" needs
 }
 
-// For a year, in which the remote is pushed to or only looked at: each needed object is locked for at
-// least half of the duration at any time.
+// For a year, in which the remote is pushed to or only looked at: each needed object is locked for
+// at least half of the duration at any time.
 TEST_F(LockedRemoteTest, AReplicationKeepsTheLocks) {
   RemoteFile file = read_remote_file(*store, "origin");
   file.url = "s3://bucket/pre/fix";

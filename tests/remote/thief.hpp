@@ -1,5 +1,5 @@
-// A thief of the credentials of a machine that pushes: destroys objects at random, with all that the
-// server lets them do.
+// A thief of the credentials of a machine that pushes: destroys objects at random, with all that
+// the server lets them do.
 #pragma once
 
 #include <chrono>

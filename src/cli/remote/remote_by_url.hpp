@@ -24,9 +24,9 @@ class RemoteByUrl {
   std::unique_ptr<remote::Remote> remote_;
 };
 
-// The URL of the remote as it was at this time, a form of region/api/version_names.hpp or of RFC 3339;
-// empty: as it is. Errc::invalid_argument: it is no time, or not the URL of a remote; unsupported: a
-// directory keeps no earlier states.
+// The URL of the remote as it was at this time, a form of region/api/version_names.hpp or of RFC
+// 3339; empty: as it is. Errc::invalid_argument: it is no time, or not the URL of a remote;
+// unsupported: a directory keeps no earlier states.
 std::string url_at_time(const std::string& url, const std::string& time);
 
 // Calls `read`. Errors that a lost or damaged remote explains get a word about --at, if its bucket

@@ -145,8 +145,8 @@ class ObjectsAt final : public ObjectStore {
     return key.ends_with(base::hex(base::sha256(bytes)));
   }
 
-  // Of several versions, the first whose content has the hash of the name. Where the name is sealed,
-  // nobody can tell without the key: the oldest one.
+  // Of several versions, the first whose content has the hash of the name. Where the name is
+  // sealed, nobody can tell without the key: the oldest one.
   std::vector<std::byte> get_right_one(const std::string& key, Found found,
                                        std::uint64_t limit_bytes) {
     const std::size_t dash = key.rfind('-');

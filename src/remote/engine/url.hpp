@@ -42,8 +42,8 @@ RemoteUrl parse_remote_url(const std::string& text);
 // setting that states it), unless it is http:// or https:// and a host without a path.
 std::string endpoint_of(const std::string& source, std::string value);
 
-// The URL with another option at=; empty: without one. Errc::unsupported: a directory keeps no earlier
-// states; invalid_argument: the URL or the time is malformed.
+// The URL with another option at=; empty: without one. Errc::unsupported: a directory keeps no
+// earlier states; invalid_argument: the URL or the time is malformed.
 std::string url_at(const std::string& url, const std::string& time);
 
 // Whether two URLs name the same remote: of the options, only the endpoint matters.

@@ -47,8 +47,8 @@ struct ObjectsKeyEntry {
 // Of a remote whose objects are locked.
 struct RemoteLock {
   std::chrono::seconds duration{0};
-  // When this store has last looked at the locks of all objects that the remote needs, by the time of
-  // the server; 0: never.
+  // When this store has last looked at the locks of all objects that the remote needs, by the time
+  // of the server; 0: never.
   std::int64_t renewed_ns = 0;
   bool operator==(const RemoteLock&) const = default;
 };

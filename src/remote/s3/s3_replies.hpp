@@ -49,8 +49,8 @@ struct S3Retention {
 bool parse_s3_retention(std::span<const std::byte> xml, S3Retention& out);
 std::string s3_retention(const std::string& mode, ServerTime until);
 
-// Of the replies about a bucket: whether it keeps versions, or has kept some; whether objects can be
-// locked.
+// Of the replies about a bucket: whether it keeps versions, or has kept some; whether objects can
+// be locked.
 bool has_s3_versions(std::span<const std::byte> xml);
 bool has_s3_object_lock(std::span<const std::byte> xml);
 

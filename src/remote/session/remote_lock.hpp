@@ -1,8 +1,8 @@
 // remote/session/remote_lock.hpp: the duration for which a remote's objects are locked.
 //
-// A store that pushes there knows it by itself (RemoteFile::lock). The note at the remote tells it to
-// gc and to new stores: in a plain remote, who can write there can forge it, and a store puts its own
-// again (remote/locks.hpp).
+// A store that pushes there knows it by itself (RemoteFile::lock). The note at the remote tells it
+// to gc and to new stores: in a plain remote, who can write there can forge it, and a store puts
+// its own again (remote/locks.hpp).
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace vellum::remote {
 
-// From now on, objects are locked when they are put, without probes and the copy of the newest head.
-// Errc::unsupported: nothing can be locked there.
+// From now on, objects are locked when they are put, without probes and the copy of the newest
+// head. Errc::unsupported: nothing can be locked there.
 void lock_puts(ObjectStore& objects, std::chrono::seconds duration);
 
 // Nullopt: there is none. Errc::corrupted, wrong_key: it is damaged or forged.
