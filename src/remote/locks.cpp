@@ -16,7 +16,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kStep = 1024;  // versions that are looked at or removed together
+constexpr std::size_t kAtOnce = 1024;  // versions that are looked at or removed together
 // A forger may put any number of versions over an object: the oldest are the right ones.
 constexpr std::size_t kMaxOldest = 4;
 constexpr std::array kContentPrefixes = {kPiecePrefix, kListPrefix, kNamesPrefix};
@@ -91,7 +91,7 @@ class Renewal {
     if (versions.front().is_deletion && may_go) return;
     if (versions.front().is_deletion) ++report_.deleted;
     for (VersionName& version : to_lock(versions)) waiting_.push_back(std::move(version));
-    if (waiting_.size() >= kStep) lock_waiting();
+    if (waiting_.size() >= kAtOnce) lock_waiting();
   }
 
   void lock_waiting() {
@@ -173,7 +173,7 @@ FreedVersions free_old_versions(const Remote& remote, std::chrono::seconds durat
       const bool may_go = version.is_deletion ? !has_content : is_unlocked || version.put_at <= old;
       if (!is_object && may_go) sizes.emplace(version.name, version.size_bytes);
     }
-    if (sizes.size() >= kStep) remove();
+    if (sizes.size() >= kAtOnce) remove();
     return true;
   });
   remove();

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using std::chrono::days;
 
 constexpr std::chrono::seconds kLock = days(30);
-constexpr const char* kPrefix = "pre/fix/";
+constexpr const char* kObjectPrefix = "pre/fix/";
 
 class LockedRemoteTest : public RemoteTest {
  protected:
@@ -64,7 +64,7 @@ class LockedRemoteTest : public RemoteTest {
     for (const auto& [key, versions] : place.history.all()) {
       const auto& newest = versions.back();
       if (newest.is_deletion || newest.locked_until >= place.history.now() + time) continue;
-      const std::string name = key.substr(std::string(kPrefix).size());
+      const std::string name = key.substr(std::string(kObjectPrefix).size());
       if (!name.starts_with("newest/") && !name.starts_with("probe/")) out.insert(name);
     }
     return out;
@@ -115,7 +115,7 @@ TEST_F(LockedRemoteTest, EachObjectIsLockedWhenItIsPut) {
   const Remote remote(*unlocked.objects, unlocked.seal);
   EXPECT_EQ(lock_note_at(remote), kLock);
   // The copy of the newest head is a hint, which is replaced each minute.
-  const auto copies = place.history.all().at(std::string(kPrefix) + kNewestKey);
+  const auto copies = place.history.all().at(std::string(kObjectPrefix) + kNewestKey);
   EXPECT_EQ(copies.back().locked_until, S3History::Time{});
 }
 

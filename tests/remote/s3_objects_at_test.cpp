@@ -11,13 +11,13 @@
 namespace vellum::remote::test {
 namespace {
 
-std::vector<std::byte> bytes_of(const std::string& text) {
+std::vector<std::byte> content_bytes(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
 
 std::string content_key(const std::string& content) {
-  return "pieces/00000001-" + base::hex(base::sha256(bytes_of(content)));
+  return "pieces/00000001-" + base::hex(base::sha256(content_bytes(content)));
 }
 
 class ObjectsAtTest : public testing::Test {
@@ -40,15 +40,15 @@ class ObjectsAtTest : public testing::Test {
 };
 
 TEST_F(ObjectsAtTest, ReadsWhatWasThere) {
-  now->put("heads/a", bytes_of("one"));
+  now->put("heads/a", content_bytes("one"));
   const ServerTime first = pass();
-  now->put("heads/a", bytes_of("two two"));
-  now->put("heads/b", bytes_of("b"));
+  now->put("heads/a", content_bytes("two two"));
+  now->put("heads/b", content_bytes("b"));
   const ServerTime second = pass();
   now->remove("heads/a");
   now->remove("heads/b");
   const ServerTime third = pass();
-  now->put("heads/a", bytes_of("four"));
+  now->put("heads/a", content_bytes("four"));
   const ServerTime fourth = pass();
   for (const bool deletions_last : {false, true}) {
     for (const std::size_t most : {1, 2, 3, 1000}) {
@@ -65,13 +65,13 @@ TEST_F(ObjectsAtTest, ReadsWhatWasThere) {
       EXPECT_ERROR(at(first - std::chrono::hours(1))->get("heads/a", 99), not_found, "heads/a");
     }
   }
-  EXPECT_EQ(at(second)->get_range("heads/a", {4, 3}), bytes_of("two"));
-  EXPECT_EQ(at(second)->get_start("heads/a", 3), bytes_of("two"));
+  EXPECT_EQ(at(second)->get_range("heads/a", {4, 3}), content_bytes("two"));
+  EXPECT_EQ(at(second)->get_start("heads/a", 3), content_bytes("two"));
   EXPECT_ERROR(at(second)->get("heads/a", 3), corrupted, "heads/a");
 }
 
 TEST_F(ObjectsAtTest, CannotBeChanged) {
-  now->put("heads/a", bytes_of("one"));
+  now->put("heads/a", content_bytes("one"));
   const auto then = at(pass());
   EXPECT_ERROR(then->put("heads/a", {}), read_only, "heads/a");
   EXPECT_ERROR(then->put_if_absent("heads/b", {}), read_only, "heads/b");
@@ -82,18 +82,18 @@ TEST_F(ObjectsAtTest, CannotBeChanged) {
 // What a thief has put over it, or deleted, before that time or later.
 TEST_F(ObjectsAtTest, ContentIsItsOldestVersion) {
   const std::string key = content_key("the content");
-  now->put(key, bytes_of("the content"));
+  now->put(key, content_bytes("the content"));
   pass();
-  now->put(key, bytes_of("NOT content"));
+  now->put(key, content_bytes("NOT content"));
   const ServerTime forged = pass();
   now->remove(key);
   const ServerTime deleted = pass();
-  now->put(key, bytes_of("again, no"));
+  now->put(key, content_bytes("again, no"));
   const ServerTime last = pass();
   for (const ServerTime time : {forged, deleted, last}) {
     EXPECT_EQ(text(*at(time), key), "the content");
-    EXPECT_EQ(at(time)->get_range(key, {4, 7}), bytes_of("content"));
-    EXPECT_EQ(at(time)->get_start(key, 3), bytes_of("the"));
+    EXPECT_EQ(at(time)->get_range(key, {4, 7}), content_bytes("content"));
+    EXPECT_EQ(at(time)->get_start(key, 3), content_bytes("the"));
     EXPECT_EQ(at(time)->list("pieces/", 9), (std::vector<ObjectInfo>{{key, 11}}));
   }
   EXPECT_ERROR(at(forged - std::chrono::hours(1))->get(key, 99), not_found, key);
@@ -102,11 +102,11 @@ TEST_F(ObjectsAtTest, ContentIsItsOldestVersion) {
 // A damaged object that was replaced by a repair, or a forger who was faster.
 TEST_F(ObjectsAtTest, TheHashDecidesBetweenVersions) {
   const std::string key = content_key("the content");
-  now->put(key, bytes_of("damaged"));
+  now->put(key, content_bytes("damaged"));
   pass();
-  now->put(key, bytes_of("the content"));
+  now->put(key, content_bytes("the content"));
   const auto then = at(pass());
-  EXPECT_EQ(then->get_range(key, {0, 3}), bytes_of("the"));
+  EXPECT_EQ(then->get_range(key, {0, 3}), content_bytes("the"));
   EXPECT_EQ(text(*then, key), "the content");
   EXPECT_EQ(text(*at(pass()), key), "the content");
 }
@@ -114,7 +114,7 @@ TEST_F(ObjectsAtTest, TheHashDecidesBetweenVersions) {
 TEST_F(ObjectsAtTest, ManyObjectsAreListedOnce) {
   constexpr int kObjects = 300;
   for (int i = 0; i < kObjects; ++i) {
-    now->put(content_key(std::to_string(i)), bytes_of(std::to_string(i)));
+    now->put(content_key(std::to_string(i)), content_bytes(std::to_string(i)));
   }
   const auto then = at(pass());
   const std::uint64_t before = place.server.requests();
@@ -126,7 +126,7 @@ TEST_F(ObjectsAtTest, ManyObjectsAreListedOnce) {
 
 TEST_F(ObjectsAtTest, ABucketWithoutVersionsIsRefused) {
   place.history.has_versions = false;
-  now->put("heads/a", bytes_of("one"));
+  now->put("heads/a", content_bytes("one"));
   EXPECT_ERROR(at(pass())->get("heads/a", 99), unsupported, "versioning is not enabled");
   EXPECT_ERROR(at(pass())->list("", 9), unsupported, "versioning is not enabled");
 }

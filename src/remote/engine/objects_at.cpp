@@ -16,8 +16,8 @@ namespace vellum::remote {
 namespace {
 
 // The directories of objects that are named by their content.
-constexpr std::array kContentPrefixes = {std::string_view("pieces/"), std::string_view("lists/"),
-                                         std::string_view("names/")};
+constexpr std::array kNamedByContent = {std::string_view("pieces/"), std::string_view("lists/"),
+                                        std::string_view("names/")};
 // So many objects of a directory are looked up one by one; then all of it is listed.
 constexpr std::size_t kMaxSingleLookups = 100;
 constexpr std::size_t kHashDigits = 64;
@@ -26,7 +26,7 @@ constexpr std::size_t kMaxTried = 8;
 
 // Its directory, with the slash; empty: the object is not named by its content.
 std::string content_directory(const std::string& key) {
-  for (const std::string_view prefix : kContentPrefixes) {
+  for (const std::string_view prefix : kNamedByContent) {
     if (key.starts_with(prefix)) return std::string(prefix);
   }
   return "";
