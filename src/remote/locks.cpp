@@ -136,7 +136,7 @@ void renew_locks_if_due(Session& session) {
   if (!lock.has_value()) return;
   const Remote& remote = session.remote();
   const std::int64_t now_ns = base::nanoseconds_of(remote.objects().versions()->now());
-  const std::int64_t interval_ns = std::chrono::nanoseconds(lock->duration).count() / 8;
+  const std::int64_t interval_ns = std::chrono::nanoseconds(lock->duration).count() / 16;
   if (now_ns >= lock->renewed_ns && now_ns - lock->renewed_ns < interval_ns) return;
   session.follow_lock_note();
   const LockRenewal renewal = renew_locks(remote, lock->duration, nullptr);

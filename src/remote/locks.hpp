@@ -26,7 +26,7 @@ struct LockRenewal {
 LockRenewal renew_locks(const Remote& remote, std::chrono::seconds duration,
                         const ProgressFn& progress);
 
-// The same, of a store's remote, if it is locked and was not looked at for an eighth of the
+// The same, of a store's remote, if it is locked and was not looked at for a sixteenth of the
 // duration. Also puts the note of the duration, if it is lost or shorter. What a person should know
 // becomes a warning of the session.
 void renew_locks_if_due(Session& session);

@@ -25,7 +25,9 @@ class LockedServerTest : public RemoteTest {
     if (given == nullptr) GTEST_SKIP() << "no server: tools/with-s3.sh versitygw COMMAND";
     const std::string text = given;
     const std::size_t mark = text.find('?');
-    place = fmt::format("{}/{}{}", text.substr(0, mark), ::getpid(), text.substr(mark));
+    place = fmt::format("{}/{}-{}{}", text.substr(0, mark), ::getpid(),
+                        testing::UnitTest::GetInstance()->current_test_info()->line(),
+                        text.substr(mark));
     remove_remote_file(*store, "origin");
     AddRemoteOptions options;
     options.lock = std::chrono::days(1);

@@ -4,6 +4,7 @@
 #include "base/bytes/hex.hpp"
 #include "base/bytes/sha256.hpp"
 #include "base/expect_error.hpp"
+#include "base/utc_time.hpp"
 #include "remote/engine/objects_at.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/s3_history_lib.hpp"
@@ -129,6 +130,32 @@ TEST_F(ObjectsAtTest, ABucketWithoutVersionsIsRefused) {
   now->put("heads/a", content_bytes("one"));
   EXPECT_ERROR(at(pass())->get("heads/a", 99), unsupported, "versioning is not enabled");
   EXPECT_ERROR(at(pass())->list("", 9), unsupported, "versioning is not enabled");
+}
+
+// As at versitygw, whose replaced versions have the time of their replacement.
+TEST_F(ObjectsAtTest, AnIdWithATimeCountsIfItIsEarlier) {
+  place.server.answer = [](const S3Request& request) -> std::optional<S3Server::Answer> {
+    if (request.query.contains("versioning")) {
+      return S3Server::Answer{200, "<Status>Enabled</Status>", ""};
+    }
+    // Of 2026-11-28T19:51:36Z, ...:38Z, and no such id.
+    return S3Server::Answer{
+        200,
+        "<ListVersionsResult><Version><Key>pre/fix/heads/a</Key><IsLatest>true</IsLatest>"
+        "<VersionId>01M8HVD5RGDAN9PCS6VE06ZMHP</VersionId><Size>2</Size>"
+        "<LastModified>2026-11-28T19:51:38Z</LastModified></Version>"
+        "<Version><Key>pre/fix/heads/a</Key><IsLatest>false</IsLatest>"
+        "<VersionId>01M8HVD3MCBDP4JG3FEA9BY40Q</VersionId><Size>1</Size>"
+        "<LastModified>2026-11-28T19:51:38Z</LastModified></Version>"
+        "<Version><Key>pre/fix/heads/b</Key><IsLatest>true</IsLatest>"
+        "<VersionId>01M8HVD3MCBDP4JG3FEA9BY4!Q</VersionId><Size>3</Size>"
+        "<LastModified>2026-11-28T19:51:38Z</LastModified></Version></ListVersionsResult>",
+        ""};
+  };
+  const ServerTime between = *base::parse_utc_time("2026-11-28T19:51:37Z");
+  EXPECT_EQ(at(between)->list("", 9), (std::vector<ObjectInfo>{{"heads/a", 1}}));
+  EXPECT_EQ(at(between + std::chrono::seconds(2))->list("", 9),
+            (std::vector<ObjectInfo>{{"heads/a", 2}, {"heads/b", 3}}));
 }
 
 TEST_F(ObjectsAtTest, AHostileListingEnds) {
