@@ -147,8 +147,8 @@ std::optional<ServerTime> time_of_id(std::string_view id) {
     if (digit == std::string_view::npos) return std::nullopt;
     if (i < kTimeDigits) ms = ms << 5 | digit;
   }
-  constexpr std::uint64_t kMostMs = 9'000'000'000'000;  // in nanoseconds, in 64 bits
-  if (ms > kMostMs) return std::nullopt;
+  constexpr std::uint64_t kMaxMs = 9'000'000'000'000;  // in nanoseconds, in 64 bits
+  if (ms > kMaxMs) return std::nullopt;
   return ServerTime(std::chrono::milliseconds(ms));
 }
 
