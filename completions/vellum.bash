@@ -19,7 +19,7 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size --encrypt --recipient" ;;
-    log | ls) echo '--graph --commits --number --grep --since --until --names' ;;
+    log | ls) echo '--graph --commits --number --grep --since --until --names --at' ;;
     show) echo '--stat' ;;
     diff) echo '--pages --summary --stat --exit-code' ;;
     heat) echo '--columns --svg --png' ;;
@@ -39,14 +39,14 @@ _vellum_options() {
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     key) echo '--new-passphrase-file --new-passphrase-fd --new-key-file --new-key-command --recipient --label --remote' ;;
     group) echo '--stores --read-data --dry-run' ;;
-    remote) echo '--one-writer --encrypt --recipient' ;;
+    remote) echo '--one-writer --encrypt --recipient --lock' ;;
     push) echo '--all --remote --take-over --dry-run --limit-rate --connections' ;;
     replicate)
       echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'
       ;;
     pull) echo '--remote --packs --release --take-over --dry-run --limit-rate --connections' ;;
     clone) echo '--at --lazy --limit-rate --connections' ;;
-    verify) echo '--read-data --from' ;;
+    verify) echo '--read-data --from --at' ;;
     repair) echo '--from --to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
     mount) echo '--writable --background' ;;

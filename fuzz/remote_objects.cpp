@@ -2,6 +2,7 @@
 #include "decoder_targets.hpp"
 #include "remote/objects/head.hpp"
 #include "remote/objects/hold.hpp"
+#include "remote/objects/lock_note.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
@@ -58,6 +59,7 @@ void fuzz_name_table(View input) {
 }
 
 void fuzz_hold(View input) {
+  check_frame<std::chrono::seconds>(input, remote::decode_lock_note, remote::encode_lock_note);
   check_frame<remote::Hold>(input, remote::decode_hold, remote::encode_hold);
 }
 
@@ -112,6 +114,16 @@ void fuzz_remote_file(View input) {
 }
 
 void fuzz_s3_listing(View input) {
+  remote::S3Versions versions;
+  if (remote::parse_s3_versions(input, versions)) {
+    std::size_t bytes = versions.next.key.size() + versions.next.id.size();
+    for (const remote::ObjectVersion& version : versions.versions) {
+      bytes += version.name.key.size() + version.name.id.size();
+    }
+    require(bytes <= input.size(), "a listing of versions holds no more than the server has sent");
+  }
+  remote::S3Retention retention;
+  remote::parse_s3_retention(input, retention);
   remote::S3Listing listing;
   if (!remote::parse_s3_listing(input, listing)) return;
   std::size_t bytes = listing.next.size();

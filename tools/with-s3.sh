@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs a command with a real S3 server, and always stops the server afterwards:
 #   tools/with-s3.sh versitygw|ceph COMMAND [ARGUMENT...]
-# The command gets an empty bucket at $VELLUM_TEST_S3_URL, and its credentials in the environment. The exit status
-# is that of the command; 77: the server is not installed here.
+# The command gets an empty bucket at $VELLUM_TEST_S3_URL, one with Object Lock (and so with versions) at
+# $VELLUM_TEST_S3_LOCK_URL, and its credentials in the environment. The exit status is that of the command; 77: the
+# server is not installed here.
 #   versitygw  $VERSITYGW, or the program on the PATH, or in $(go env GOPATH)/bin:
 #              go install github.com/versity/versitygw/cmd/versitygw@latest
 #   ceph       one monitor, manager, OSD in memory, and gateway, from Debian's packages:
@@ -85,11 +86,11 @@ start_versitygw() {
   [[ -n $program ]] || program=$(command -v versitygw || true)
   [[ -n $program ]] || program=$(go env GOPATH 2>/dev/null || true)/bin/versitygw
   [[ -x $program ]] || missing "go install github.com/versity/versitygw/cmd/versitygw@latest"
-  mkdir "$directory/objects" "$directory/sidecar"
+  mkdir "$directory/objects" "$directory/sidecar" "$directory/versions"
   # Without --keep-alive it closes the connection after each reply.
   ROOT_ACCESS_KEY=$AWS_ACCESS_KEY_ID ROOT_SECRET_KEY=$AWS_SECRET_ACCESS_KEY begin versitygw \
     "$program" --port "127.0.0.1:$port" --region "$AWS_REGION" --keep-alive \
-    posix --sidecar "$directory/sidecar" "$directory/objects"
+    posix --sidecar "$directory/sidecar" --versioning-dir "$directory/versions" "$directory/objects"
 }
 
 start_ceph() {
@@ -147,15 +148,22 @@ END
   begin rgw radosgw -f -n client.rgw.a
 }
 
+# make_bucket NAME [HEADER...]
 make_bucket() {
   local nothing=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  # the hash of an empty body
-  curl -sS -f -X PUT -H "x-amz-content-sha256: $nothing" --aws-sigv4 "aws:amz:$AWS_REGION:s3" --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
-    "$endpoint/vellum"
+  local name=$1 header headers=()
+  shift
+  for header; do headers+=(-H "$header"); done
+  curl -sS -f -X PUT -H "x-amz-content-sha256: $nothing" "${headers[@]}" --aws-sigv4 "aws:amz:$AWS_REGION:s3" \
+    --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" "$endpoint/$name"
 }
 
 "start_$server"
-until_it_works 90 "$server does not make a bucket" make_bucket
+until_it_works 90 "$server does not make a bucket" make_bucket vellum
+make_bucket vellum-locked "x-amz-bucket-object-lock-enabled: true" >"$directory/locked.log" 2>&1 ||
+  failed "$server does not make a bucket with Object Lock"
 export VELLUM_TEST_S3_URL="s3://vellum/test?endpoint=$endpoint&region=$AWS_REGION"
+export VELLUM_TEST_S3_LOCK_URL="s3://vellum-locked/test?endpoint=$endpoint&region=$AWS_REGION"
 # In the background: a signal to this script then ends it immediately.
 "$@" &
 command=$!

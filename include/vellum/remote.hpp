@@ -1,11 +1,13 @@
-// vellum/remote.hpp: options and results of push, pull, clone and replication.
-// vellum/store.hpp includes it.
+// vellum/remote.hpp: options and results of push, pull, clone and replication. vellum/store.hpp
+// includes it.
 //
 // A remote holds versions of one store in an object store: an S3 bucket
 // (`s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual`, with
-// `storage-class` and `kms-key`; all after the question mark optional) or a directory that several
-// machines share (`file:///mnt/shared/x`). Credentials are read from the environment or ~/.aws, as by Amazon's own
-// tools, and never from a URL. S3 needs libcurl 7.85 on the machine: Errc::unsupported without it.
+// `storage-class`, `kms-key` and `at`; all after the question mark optional) or a directory that
+// several machines share (`file:///mnt/shared/x`). Credentials are read from the environment or
+// ~/.aws, as by Amazon's own tools, and never from a URL. `at=2026-11-24T10:30:00Z` is the remote
+// as it was then, to be read, of a bucket that keeps versions of its objects. S3 needs libcurl 7.85
+// on the machine: Errc::unsupported without it.
 #ifndef VELLUM_REMOTE_HPP
 #define VELLUM_REMOTE_HPP
 
@@ -25,6 +27,7 @@ struct RemoteInfo {
   bool one_writer = false;  // only this store may push there
   // Of a remote that is encrypted by objects (AddRemoteOptions::encrypt): which data key it has.
   std::string key_fingerprint = {};
+  std::chrono::seconds lock{0};  // of its objects (AddRemoteOptions::lock); 0: none
 };
 
 // Store::add_remote().
@@ -38,6 +41,12 @@ struct AddRemoteOptions {
   // calls.
   bool encrypt = false;
   KeySource key = {};
+  // Lock each object for so long when it is put (S3 Object Lock, in compliance mode), and again
+  // before half of that is over, as long as a version needs it: nobody can remove it before, not
+  // even with the credentials of this machine. push(), replicate() and `vellum gc URL` extend the
+  // locks. Errc::unsupported: the bucket has no Object Lock. 0: none, unless another store has
+  // locked the remote.
+  std::chrono::seconds lock{0};
 };
 
 // Store::push().

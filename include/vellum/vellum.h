@@ -830,7 +830,8 @@ typedef struct vellum_remote_info {
   size_t struct_size;
   const char* name; /* the strings are valid until the callback returns */
   const char* url;
-  int one_writer; /* 1: only this store may push there */
+  int one_writer;  /* 1: only this store may push there */
+  uint64_t lock_s; /* the duration of the locks of its objects, in seconds; 0: none */
 } vellum_remote_info;
 typedef void (*vellum_remote_fn)(const vellum_remote_info* remote, void* context);
 
@@ -840,11 +841,15 @@ int vellum_remotes(const vellum_store* store, vellum_remote_fn visit, void* cont
 typedef struct vellum_add_remote_options {
   size_t struct_size;
   int one_writer; /* 1: only this store will push to the remote, which must be new */
+  /* Lock each object for so many seconds (S3 Object Lock; AddRemoteOptions::lock of remote.hpp);
+   * 0: none, unless another store has locked the remote. */
+  uint64_t lock_s;
 } vellum_add_remote_options;
-#define VELLUM_ADD_REMOTE_OPTIONS_INIT {sizeof(vellum_add_remote_options), 0}
+#define VELLUM_ADD_REMOTE_OPTIONS_INIT {sizeof(vellum_add_remote_options), 0, 0}
 
 /* Adds a remote, after a probe of its server. `options` may be NULL. VELLUM_ERR_UNSUPPORTED: two
- * creators of one object can both succeed at the server, and one_writer is 0. */
+ * creators of one object can both succeed at the server, and one_writer is 0; or nothing can be
+ * locked there. */
 int vellum_add_remote(vellum_store* store, const char* name, const char* url,
                       const vellum_add_remote_options* options);
 int vellum_remove_remote(vellum_store* store, const char* name);

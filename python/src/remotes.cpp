@@ -17,7 +17,10 @@ void bind_push_report(nb::module_& module) {
       .field("name", &RemoteInfo::name, "Its name in this store.")
       .field(
           "url", [](const RemoteInfo& r) { return FileName{r.url}; }, "Its URL.")
-      .field("one_writer", &RemoteInfo::one_writer, "Only this store may push to it.");
+      .field("one_writer", &RemoteInfo::one_writer, "Only this store may push to it.")
+      .field(
+          "lock_s", [](const RemoteInfo& r) { return r.lock.count(); },
+          "The duration of the locks of its objects, in seconds; 0: none.");
   using Pushed = PushedVersion;
   Report<Pushed>(module, "PushedVersion", "A version of a push.")
       .field("name", &Pushed::name, "Its name.")
@@ -57,10 +60,14 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
   store.def("remotes", &Store::remotes, Unlocked())
       .def(
           "add_remote",
-          [](Store& s, const std::string& name, const FileName& url, bool one_writer) {
-            return s.add_remote(name, url.bytes, {one_writer});
+          [](Store& s, const std::string& name, const FileName& url, bool one_writer,
+             std::int64_t lock_s) {
+            AddRemoteOptions options;
+            options.one_writer = one_writer;
+            options.lock = std::chrono::seconds(lock_s);
+            return s.add_remote(name, url.bytes, options);
           },
-          nb::arg("name"), nb::arg("url"), nb::arg("one_writer"), Unlocked())
+          nb::arg("name"), nb::arg("url"), nb::arg("one_writer"), nb::arg("lock_s"), Unlocked())
       .def("remove_remote", &Store::remove_remote, nb::arg("name"), Unlocked())
       .def(
           "push",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -151,13 +153,19 @@ class Store:
         """The remotes that the store knows, by name."""
         return self._native.remotes()
 
-    def add_remote(self, name: str, url: str, *, one_writer: bool = False) -> bool:
+    def add_remote(
+        self, name: str, url: str, *, one_writer: bool = False, lock: datetime.timedelta | None = None
+    ) -> bool:
         """Makes a remote known: "s3://bucket/prefix", or "file:///mnt/shared/x" for a directory.
 
         First it probes the server. False: it lets two creators of an object win, and so only this store may push,
         which takes `one_writer=True`. Credentials are read from the environment or ~/.aws.
+
+        With `lock`, such as `datetime.timedelta(days=30)`, nobody can remove what is pushed before that time is over,
+        and as long as a version needs it (S3 Object Lock, in compliance mode). A bucket without it is refused.
         """
-        return self._native.add_remote(text(name, "name of a remote"), text(url, "URL"), bool(one_writer))
+        lock_s = 0 if lock is None else math.ceil(lock.total_seconds())
+        return self._native.add_remote(text(name, "name of a remote"), text(url, "URL"), bool(one_writer), lock_s)
 
     def remove_remote(self, name: str) -> None:
         """Forgets a remote. What it holds stays there."""

@@ -3,11 +3,13 @@
 #include "base/fail.hpp"
 #include "base/files/file.hpp"
 #include "base/files/new_file.hpp"
+#include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote_keys.hpp"
+#include "remote/session/remote_lock.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -81,6 +83,21 @@ void note_key_slots(store::StoreDirectory& store) {
 
 }  // namespace
 
+namespace {
+
+// The clone of a remote at an earlier time has today's as its origin.
+void add_origin(store::StoreDirectory& store, const CloneSource& source) {
+  std::optional<RemoteLock> lock;
+  if (parse_remote_url(source.url).kind == RemoteUrl::EngineKind::s3) {
+    const auto duration = lock_note_at(Remote(*source.objects, source.remote.seal));
+    if (duration.has_value()) lock = {*duration, 0};
+  }
+  add_remote_file(store, kDefaultRemoteName, url_at(source.url, ""), false,
+                  key_entry_of(*source.objects), lock);
+}
+
+}  // namespace
+
 CloneSource open_clone_source(base::Fs& fs, const std::string& url,
                               std::shared_ptr<ObjectStore> objects) {
   if (objects == nullptr) objects = open_object_store(fs, url);
@@ -93,12 +110,17 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
                  const CloneOptions& options, const ProgressFn& progress) {
   const std::string directory = base::without_end_slashes(given);
   base::require_free(fs, directory);
+  if (options.lazy && !parse_remote_url(source.url).at.empty()) {
+    fail(Errc::invalid_argument,
+         "{}: a lazy clone needs the objects of the remote as it is, and not those of an earlier "
+         "time",
+         source.url);
+  }
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {
     auto store = open_unfinished(fs, unfinished, source.remote, source.objects);
-    if (remote_names(*store).empty())
-      add_remote_file(*store, kDefaultRemoteName, source.url, false, key_entry_of(*source.objects));
+    if (remote_names(*store).empty()) add_origin(*store, source);
     note_key_slots(*store);
     if (options.lazy && has_missing_pieces(fs, unfinished)) {
       require_pieces_at(*source.objects,

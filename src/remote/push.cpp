@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "base/fail.hpp"
+#include "remote/locks.hpp"
 #include "remote/objects/list_on_base.hpp"
 #include "remote/pieces/early_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
@@ -190,7 +191,7 @@ class Push {
       if (i == 0 && guess.has_value() && is_lost_since(guess->head, newest.head)) {
         has_lost_heads_ = true;
         if (is_cut_off(*guess, newest.head)) {
-          remote_.objects().remove(head_key(newest.head.number));
+          remote_.take_back(newest.head.number);
           newest = session_.newest_head();
         }
       }
@@ -817,7 +818,11 @@ class Push {
 
 PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress,
                 const PushRules& rules) {
-  return Push(session, options, progress, rules).run();
+  session.require_lock();
+  PushReport out = Push(session, options, progress, rules).run();
+  // A process that pushes repeatedly does it by itself.
+  if (rules.seen_objects == nullptr && !options.dry_run) renew_locks_if_due(session);
+  return out;
 }
 
 }  // namespace vellum::remote

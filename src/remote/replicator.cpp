@@ -10,6 +10,7 @@
 
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
+#include "remote/locks.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote_keys.hpp"
 #include "remote/upkeep.hpp"
@@ -161,6 +162,7 @@ void Replicator::push_in(Session& session) {
     has_snapshots |= push_fresh(session);
   }
   if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
+  renew_locks_if_due(session);
   checked_ = Clock::now();
 }
 

@@ -8,13 +8,17 @@
 
 #include "base/fail.hpp"
 #include "base/threads/thread_pool.hpp"
+#include "base/try_to.hpp"
 #include "remote/engine/attempts.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
+#include "remote/locks.hpp"
+#include "remote/needed.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/own_objects.hpp"
+#include "remote/session/remote_lock.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -25,60 +29,6 @@ constexpr int kMaxChanges = 1000;
 
 std::size_t extra_threads(const Remote& remote, std::size_t most) {
   return std::min(most, remote.objects().connections()) - 1;
-}
-
-// Nullopt: it is missing, and the newest head does not name it: a gc has begun since `name` was
-// read.
-std::optional<PieceList> piece_list_unless_gone(const Remote& remote, const ListName& name) {
-  try {
-    return remote.list(name);
-  } catch (const Error& e) {
-    if (e.code() != Errc::not_found) throw;
-    const Head now = remote.newest_head().head;
-    if (std::ranges::find(now.versions, name, &RemoteVersion::list) == now.versions.end()) {
-      return std::nullopt;
-    }
-    fail(Errc::corrupted,
-         "{} (it is missing: `vellum verify` names the versions that need it, `vellum repair "
-         "--from` uploads it again from a store)",
-         e.what());
-  }
-}
-
-// The keys of all objects that a head's versions or a lazy clone needs; nullopt: begin again with
-// the newest head. Of lazy clones, the result is complete only if the boundary of the gc was
-// durable before: see docs/remote-format.md.
-std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head) {
-  std::set<std::string> out;
-  if (head.table.size_bytes != 0) out.insert(names_key(head.table.content));
-  std::set<ListName> lists;  // ascending: lists of one base are consecutive
-  for (const RemoteVersion& name : head.versions) lists.insert(name.list);
-  for (const ListName& list : lists) {
-    for (const ObjectName& object : {list.base, list.own}) {
-      if (object.size_bytes != 0) out.insert(list_key(object.content));
-    }
-    const auto pieces = piece_list_unless_gone(remote, list);
-    if (!pieces.has_value()) return std::nullopt;
-    for (const PieceName& piece : *pieces) out.insert(piece_key(piece.content));
-  }
-  for (const Hold& hold : read_holds(remote)) {
-    for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
-  }
-  return out;
-}
-
-struct NeededByHead {
-  Head head;
-  std::set<std::string> keys;
-};
-
-// The newest head, and what it needs.
-NeededByHead needed_by_newest(const Remote& remote) {
-  for (Attempts attempts(remote.objects());;) {
-    attempts.begin();
-    Head head = remote.newest_head().head;
-    if (auto keys = needed_keys(remote, head)) return {std::move(head), std::move(*keys)};
-  }
 }
 
 std::vector<ObjectInfo> content_objects(const Remote& remote) {
@@ -312,6 +262,20 @@ RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const Pro
   return Verifier(remote, read_data, progress).run();
 }
 
+bool keeps_older_states(ObjectStore& objects) {
+  ObjectVersions* const versions = objects.versions();
+  bool out = false;
+  if (versions == nullptr) return out;
+  base::try_to([&] {
+    versions->require_versions();
+    versions->visit_versions("", [&](const auto&) {
+      out = true;
+      return false;
+    });
+  });
+  return out;
+}
+
 RemoteSpace space_of_remote(const Remote& remote) {
   const auto [head, needed] = needed_by_newest(remote);
   RemoteSpace out;
@@ -356,6 +320,7 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
   // A head of this call may have been published although publish() cannot tell: others have based
   // heads on it, and a gc has deleted it. The next attempt then finds the names gone.
   bool may_be_gone = false;
+  follow_lock_note(remote);
   publish_change(remote, [&](Head& next) {
     erase_names(remote, next, names, may_be_gone);
     may_be_gone = true;
@@ -403,9 +368,19 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 
 }  // namespace
 
+namespace {
+
+void add_freed(RemoteGcReport& report, const FreedVersions& freed) {
+  report.old_versions_removed = freed.versions;
+  report.old_bytes_removed = freed.bytes;
+}
+
+}  // namespace
+
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
   RemoteGcReport report;
+  const auto lock = follow_lock_note(remote);
   std::optional<std::set<std::string>> needed;
   for (Attempts attempts(remote.objects()); !needed.has_value();) {
     attempts.begin();
@@ -440,13 +415,18 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
     ++report.heads_removed;
     garbage.push_back(object.key);
   }
+  if (lock.has_value()) report.lock = *lock;
+  if (dry_run && lock.has_value())
+    add_freed(report, free_old_versions(remote, *lock, *needed, true));
   if (dry_run) return report;
+  if (lock.has_value()) report.locks_extended = renew_locks(remote, *lock, progress).extended;
   remove_objects(remote, std::span(garbage).first(content_count), progress);
   // A head whose witness exists was not deleted: see Head::is_witness.
   for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness))
     remote.objects().remove(head_key(number));
   remove_objects(remote, std::span(garbage).subspan(content_count), nullptr);
   remote.objects().sweep();
+  if (lock.has_value()) add_freed(report, free_old_versions(remote, *lock, *needed, false));
   return report;
 }
 

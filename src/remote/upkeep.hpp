@@ -1,6 +1,7 @@
 // remote/upkeep.hpp: verify, statistics, forget and gc of a remote, without a store.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct RemoteVerifyReport {
 // map: each page of a version must be in the pieces of its own list. With `read_data`, reads whole
 // pieces and checks each record. Throws errors that are not damage of an object.
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
+
+// Whether the place keeps older versions of objects of the remote, so that its state at an earlier
+// time can be read. Not an error: it does not answer.
+bool keeps_older_states(ObjectStore& objects);
 
 struct RemoteSpace {
   std::uint64_t heads = 0, objects = 0;  // objects: lists, pieces and tables of names
@@ -50,10 +55,15 @@ RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::str
 struct RemoteGcReport {
   std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
   std::uint64_t objects_left = 0, bytes_left = 0;
+  // Of a remote whose objects are locked; otherwise 0.
+  std::chrono::seconds lock{0};
+  std::uint64_t locks_extended = 0;
+  std::uint64_t old_versions_removed = 0, old_bytes_removed = 0;  // whose locks are over
   std::vector<std::string> damaged;  // branches with lost or damaged pieces, which a repair mends
 };
 // Deletes objects that no version and no hold needs. A dry run only reports them: it deletes
-// nothing and publishes no boundary.
+// nothing and publishes no boundary. Where objects are locked (remote/locks.hpp), a deleted one is
+// kept as an older version until its lock is over; then a later gc frees it.
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress);
 
 }  // namespace vellum::remote

@@ -8,6 +8,7 @@
 #include "format/wire/checks.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
+#include "remote/objects/lock_note.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/remote_samples.hpp"
@@ -84,6 +85,13 @@ std::vector<Structure> structures(const format::FileSeal& seal = store_id()) {
          if (problem == nullptr) again = encode_hold(out, seal);
          return problem;
        }},
+      {"duration of locks", encode_lock_note(std::chrono::hours(720), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
+         std::chrono::seconds out{0};
+         const char* problem = decode_lock_note(bytes, seal, out);
+         if (problem == nullptr) again = encode_lock_note(out, seal);
+         return problem;
+       }},
       {"file", encode_remote_file(sample_file(), seal),
        [seal](const Bytes& bytes, Bytes& again) {
          RemoteFile out;
@@ -118,6 +126,22 @@ TEST(RemoteObjects, RoundTrips) {
   EXPECT_EQ(file, sample_file());
 }
 
+TEST(RemoteObjects, TheFileOfALockedRemoteHasItsDuration) {
+  RemoteFile sample = sample_file(), file;
+  sample.lock = {std::chrono::hours(720), 1'700'000'000'000'000'000};
+  ASSERT_EQ(decode_remote_file(encode_remote_file(sample, store_id()), store_id(), file), nullptr);
+  EXPECT_EQ(file, sample);
+  sample.objects_key = {{std::byte{1}}, Bytes(300, std::byte{7})};
+  ASSERT_EQ(decode_remote_file(encode_remote_file(sample, store_id()), store_id(), file), nullptr);
+  EXPECT_EQ(file, sample);
+  sample.lock->duration = std::chrono::seconds(0);
+  EXPECT_STREQ(decode_remote_file(encode_remote_file(sample, store_id()), store_id(), file),
+               "malformed");
+  sample.lock->duration = kMaxLock + std::chrono::seconds(1);
+  EXPECT_STREQ(decode_remote_file(encode_remote_file(sample, store_id()), store_id(), file),
+               "malformed");
+}
+
 TEST(RemoteObjects, TheFileOfARemoteThatIsEncryptedByObjectsHasItsKey) {
   RemoteFile sample = sample_file(), file;
   sample.objects_key = {{std::byte{1}, std::byte{2}}, Bytes(300, std::byte{7})};
@@ -141,7 +165,8 @@ TEST(RemoteObjects, SealedOnesOpenWithTheirKeyAndOnlyAsTheyWere) {
     const std::string name = plain[i].name;
     Bytes again;
     ASSERT_EQ(with_keys[i].decode(sample, again), nullptr) << name;
-    const bool has_own_nonce = name.starts_with("head") || name == "hold" || name == "file";
+    const bool has_own_nonce =
+        name.starts_with("head") || name == "hold" || name == "file" || name == "duration of locks";
     EXPECT_EQ(again_sealed[i].sample == sample, !has_own_nonce) << name;
     EXPECT_STREQ(plain[i].decode(sample, again), "an encrypted file in a plain store");
     EXPECT_STREQ(with_keys[i].decode(plain[i].sample, again), "a plain file in an encrypted store");

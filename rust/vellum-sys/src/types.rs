@@ -301,10 +301,12 @@ structs! {
         name: *const c_char,
         url: *const c_char,
         one_writer: c_int,
+        lock_s: u64,
     }
     struct vellum_add_remote_options {
         struct_size: usize,
         one_writer: c_int,
+        lock_s: u64,
     }
     struct vellum_moved_version {
         struct_size: usize,

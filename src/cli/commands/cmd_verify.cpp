@@ -13,7 +13,7 @@ namespace vellum::cli {
 namespace {
 
 struct VerifyArguments {
-  std::string store, from;
+  std::string store, from, at;
   bool read_data = false;
 };
 
@@ -65,11 +65,13 @@ void print_text(Context& context, const VerifyReport& report) {
 
 int run_verify(Context& context, const VerifyArguments& arguments) {
   if (remote::is_remote_url(arguments.store)) {
-    return verify_remote(context, arguments.store, arguments.read_data, arguments.from);
+    return verify_remote(context, url_at_time(arguments.store, arguments.at), arguments.read_data,
+                         arguments.from);
   }
   if (!arguments.from.empty()) {
     fail(Errc::invalid_argument, "--from is for a remote, given by its URL, and not for a store");
   }
+  url_at_time(arguments.store, arguments.at);
   const Store store = Store::open(arguments.store);
   const VerifyReport report = verify(context, store, arguments.read_data);
   if (!context.json) {
@@ -100,6 +102,10 @@ void add_verify(CLI::App& app, Context& context) {
       ->add_option("--from", arguments->from,
                    "For a remote, given by its URL: say what this store could mend")
       ->type_name("STORE");
+  command
+      ->add_option("--at", arguments->at,
+                   "Of a remote in a bucket with versions: check it as it was at this time")
+      ->type_name("TIME");
 }
 
 }  // namespace vellum::cli

@@ -109,19 +109,30 @@ int run_pull(Context& context, const PullArguments& arguments) {
   return kExitOk;
 }
 
+// "@{TIME}" denotes the newest snapshot of that time.
+std::vector<std::string> names_at(const remote::CloneSource& source,
+                                  std::vector<std::string> names) {
+  for (std::string& name : names) {
+    if (!name.starts_with("@{") || !name.ends_with('}')) continue;
+    const remote::Remote there(*source.objects, source.remote.seal);
+    name = newest_at(versions_of(there.newest_head().head),
+                     std::string_view(name).substr(2, name.size() - 3), "", Newest::by_time);
+  }
+  return names;
+}
+
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
-  std::vector<std::string> names = arguments.names;
+  const std::string url = url_at_time(arguments.url, arguments.at);
   base::require_free(base::posix_fs(), base::without_end_slashes(arguments.directory));
-  const auto source = remote::open_clone_source(base::posix_fs(), arguments.url,
-                                                arguments.transfer.open(arguments.url));
-  if (!arguments.at.empty()) {
-    const remote::Remote there(*source.objects, source.remote.seal);
-    names = {newest_at(versions_of(there.newest_head().head), arguments.at, "", Newest::by_time)};
-  }
-  const auto report = remote::clone(base::posix_fs(), source, arguments.directory,
-                                    {names, arguments.lazy}, meter.callback());
-  Json object{{"url", arguments.url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
+  PullReport report;
+  read_with_advice(url, [&] {
+    const auto source =
+        remote::open_clone_source(base::posix_fs(), url, arguments.transfer.open(url));
+    report = remote::clone(base::posix_fs(), source, arguments.directory,
+                           {names_at(source, arguments.names), arguments.lazy}, meter.callback());
+  });
+  Json object{{"url", url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report, false) +
                              (arguments.lazy ? "; their packs remain at the remote" : ""));
@@ -159,15 +170,16 @@ void add_clone(CLI::App& app, Context& context) {
   command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
       ->required();
   command->add_option("DIR", arguments->directory, "The new store's directory")->required();
-  CLI::Option* names = command->add_option("VERSION", arguments->names,
-                                           "The snapshots and branches to fetch (default: all)");
+  command->add_option("VERSION", arguments->names,
+                      "The snapshots and branches to fetch, or @{TIME} (default: all)");
+  CLI::Option* at = command
+                        ->add_option("--at", arguments->at,
+                                     "Of a bucket with versions: the remote as it was at this time")
+                        ->type_name("TIME");
   command
-      ->add_option("--at", arguments->at,
-                   "Fetch only the newest snapshot that was created at this time or before")
-      ->type_name("TIME")
-      ->excludes(names);
-  command->add_flag("--lazy", arguments->lazy,
-                    "Leave the packs at the remote, and fetch pages when they are read");
+      ->add_flag("--lazy", arguments->lazy,
+                 "Leave the packs at the remote, and fetch pages when they are read")
+      ->excludes(at);
   add_transfer_options(*command, arguments->transfer);
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };

@@ -1,4 +1,6 @@
 // cli/remote/cmd_remote.cpp: vellum remote: the remotes of a store.
+#include <chrono>
+#include <map>
 #include <memory>
 
 #include "base/bytes/hex.hpp"
@@ -20,7 +22,23 @@ struct RemoteArguments {
   bool one_writer = false;
   bool encrypt = false;
   std::string recipient;
+  double lock_s = 0;
 };
+
+// "30d": the longest unit that divides it.
+std::string duration_text(std::chrono::seconds duration) {
+  constexpr std::pair<std::int64_t, char> kUnits[] = {{86'400, 'd'}, {3600, 'h'}, {60, 'm'}};
+  for (const auto& [seconds, unit] : kUnits) {
+    if (duration.count() % seconds == 0) {
+      return fmt::format("{}{}", duration.count() / seconds, unit);
+    }
+  }
+  return fmt::format("{}s", duration.count());
+}
+
+std::chrono::seconds lock_of(const remote::RemoteFile& file) {
+  return file.lock.has_value() ? file.lock->duration : std::chrono::seconds(0);
+}
 
 std::shared_ptr<store::StoreDirectory> open_core(const std::string& path) {
   return remote::open_store_with_remotes(base::posix_fs(), path);
@@ -41,6 +59,7 @@ AddRemoteOptions add_options(const Context& context, const RemoteArguments& argu
   AddRemoteOptions out;
   out.one_writer = arguments.one_writer;
   out.encrypt = arguments.encrypt;
+  out.lock = std::chrono::seconds(static_cast<std::int64_t>(arguments.lock_s));
   if (out.encrypt) out.key = first_key(context.keys, arguments.recipient);
   return out;
 }
@@ -68,6 +87,9 @@ int run_add(Context& context, const RemoteArguments& arguments) {
     object["fingerprint"] = fingerprint;
     text += fmt::format("; the fingerprint of its key is {}", fingerprint);
   }
+  const auto lock = lock_of(remote::read_remote_file(*store, arguments.name));
+  object["lock_s"] = lock.count();
+  if (lock.count() != 0) text += fmt::format("; objects are locked for {}", duration_text(lock));
   context.report(object, text);
   return kExitOk;
 }
@@ -78,6 +100,7 @@ int run_list(Context& context, const RemoteArguments& arguments) {
   Table table({{"remote", Table::Align::left},
                {"writers", Table::Align::left},
                {"encrypted", Table::Align::left},
+               {"lock", Table::Align::left},
                {"URL", Table::Align::left}});
   for (const std::string& name : remote::remote_names(*store)) {
     const remote::RemoteFile file = remote::read_remote_file(*store, name);
@@ -86,8 +109,10 @@ int run_list(Context& context, const RemoteArguments& arguments) {
                         {"url", file.url},
                         {"one_writer", file.one_writer},
                         {"encrypted", is_encrypted},
+                        {"lock_s", lock_of(file).count()},
                         {"fingerprint", fingerprint_of(file)}});
     table.add({printable(name), file.one_writer ? "one" : "any", is_encrypted ? "yes" : "no",
+               file.lock.has_value() ? duration_text(file.lock->duration) : "no",
                printable(file.url)});
   }
   if (context.json) {
@@ -129,6 +154,13 @@ void add_remote(CLI::App& app, Context& context) {
       ->required();
   command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
   command->add_flag("--one-writer", arguments->one_writer, "Let only this store push there");
+  command
+      ->add_option("--lock", arguments->lock_s,
+                   "Lock objects for this time, such as 30d (S3 Object Lock, compliance mode)")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}},
+          CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
+      ->check(CLI::Range(1.0, 3.2e9));
   add_encrypt_options(*command, arguments->encrypt, arguments->recipient,
                       "Encrypt the remote of a plain store");
   add_command(remote, context, "list", "List the remotes", arguments->store,

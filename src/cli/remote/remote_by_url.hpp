@@ -1,6 +1,7 @@
 // cli/remote/remote_by_url.hpp: a remote that is given by its URL, without a store.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,17 @@ class RemoteByUrl {
   remote::UnlockedRemote unlocked_;
   std::unique_ptr<remote::Remote> remote_;
 };
+
+// The URL of the remote as it was at this time, a form of region/api/version_names.hpp or of RFC
+// 3339; empty: as it is. Errc::invalid_argument: it is no time, or not the URL of a remote;
+// unsupported: a directory keeps no earlier states.
+std::string url_at_time(const std::string& url, const std::string& time);
+
+// Calls `read`. Errors that a lost or damaged remote explains get a word about --at, if its bucket
+// keeps older versions of its objects.
+void read_with_advice(const std::string& url, const std::function<void()>& read);
+// The same word; empty: none is due.
+std::string advice_on_older(const std::string& url);
 
 // The versions in a head, in the form in which a store lists its own.
 std::vector<VersionInfo> versions_of(const remote::Head& head);

@@ -151,6 +151,20 @@ int verify_remote(Context& context, const std::string& url, bool read_data,
   return kExitOk;
 }
 
+namespace {
+
+// What a deletion leaves where objects are locked.
+std::string lock_sentence(const remote::RemoteGcReport& report, bool dry_run) {
+  if (report.lock.count() == 0) return "";
+  const std::string freed = fmt::format("{} of {}", counted(report.old_versions_removed, "version"),
+                                        human_bytes(report.old_bytes_removed));
+  if (dry_run) return fmt::format("; would free {} whose locks are over", freed);
+  return fmt::format("; extended {}; freed {} whose locks are over",
+                     counted(report.locks_extended, "lock"), freed);
+}
+
+}  // namespace
+
 int gc_remote(Context& context, const std::string& url, bool dry_run) {
   const RemoteByUrl place(url);
   ProgressMeter meter("gc", context.progress_wanted());
@@ -163,10 +177,15 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
            {"heads_removed", report.heads_removed},
            {"objects_left", report.objects_left},
            {"bytes_left", report.bytes_left},
+           {"lock_s", report.lock.count()},
+           {"locks_extended", report.locks_extended},
+           {"old_versions_removed", report.old_versions_removed},
+           {"old_bytes_removed", report.old_bytes_removed},
            {"damaged", report.damaged}},
       fmt::format("{} {} of {}; {} of {} are left", dry_run ? "would remove" : "removed",
                   counted(report.objects_removed, "object"), human_bytes(report.bytes_removed),
-                  counted(report.objects_left, "object"), human_bytes(report.bytes_left)));
+                  counted(report.objects_left, "object"), human_bytes(report.bytes_left)) +
+          lock_sentence(report, dry_run));
   if (context.json || context.quiet) return kExitOk;
   for (const std::string& branch : report.damaged) {
     context.out.print_text(

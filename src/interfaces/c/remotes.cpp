@@ -1,4 +1,7 @@
 // Versions that are sent to a remote and fetched from it. See vellum.h.
+#include <algorithm>
+#include <chrono>
+
 #include "interfaces/c/boundary.hpp"
 
 using namespace vellum::capi;
@@ -51,7 +54,8 @@ int vellum_remotes(const vellum_store* store, vellum_remote_fn visit, void* cont
     require(visit, "visit");
     for (const vellum::RemoteInfo& remote : store_of(store).remotes()) {
       const vellum_remote_info given{sizeof given, remote.name.c_str(), remote.url.c_str(),
-                                     remote.one_writer ? 1 : 0};
+                                     remote.one_writer ? 1 : 0,
+                                     static_cast<std::uint64_t>(remote.lock.count())};
       visit(&given, context);
     }
   });
@@ -62,7 +66,13 @@ int vellum_add_remote(vellum_store* store, const char* name, const char* url,
   return guarded([&] {
     require(name, "name");
     require(url, "url");
-    store_of(store).add_remote(name, url, {options_or_zero(options).one_writer != 0});
+    const auto given = options_or_zero(options);
+    // A larger number is refused by add_remote().
+    const auto lock_s = std::min<std::uint64_t>(given.lock_s, INT64_MAX);
+    vellum::AddRemoteOptions wanted;
+    wanted.one_writer = given.one_writer != 0;
+    wanted.lock = std::chrono::seconds(static_cast<std::int64_t>(lock_s));
+    store_of(store).add_remote(name, url, wanted);
   });
 }
 

@@ -16,7 +16,8 @@ std::vector<RemoteInfo> Store::remotes() const {
   for (const std::string& name : remote::remote_names(*impl_->core)) {
     const remote::RemoteFile file = remote::read_remote_file(*impl_->core, name);
     out.push_back({name, file.url, file.one_writer,
-                   file.objects_key.has_value() ? base::hex(file.objects_key->fingerprint) : ""});
+                   file.objects_key.has_value() ? base::hex(file.objects_key->fingerprint) : "",
+                   file.lock.has_value() ? file.lock->duration : std::chrono::seconds(0)});
   }
   return out;
 }

@@ -53,6 +53,7 @@ class LimitedObjects final : public ObjectStore {
   std::size_t connections() const noexcept override {
     return connections_ != 0 ? connections_ : objects_->connections();
   }
+  ObjectVersions* versions() noexcept override { return objects_->versions(); }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     return paced(key, objects_->get(key, limit_bytes));
   }

@@ -50,6 +50,8 @@ struct ObjectsKey {
   std::vector<std::byte> slots;  // the key slots that opened it, as an object
 };
 
+class ObjectVersions;
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -63,6 +65,8 @@ class ObjectStore {
   virtual std::size_t connections() const noexcept = 0;
   // The key with which it seals and opens its objects; null: it stores them as they are.
   virtual const ObjectsKey* objects_key() const noexcept { return nullptr; }
+  // The versions of its objects (remote/engine/object_versions.hpp); null: it keeps none.
+  virtual ObjectVersions* versions() noexcept { return nullptr; }
 
   // The whole object. Errc::corrupted when it has more than `limit_bytes`.
   virtual std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) = 0;

@@ -6,6 +6,7 @@
 
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/utc_time.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -116,10 +117,15 @@ void read_option(RemoteUrl& out, const std::string& name, const std::string& val
   } else if (name == "kms-key") {
     if (!is_kms_key(value)) refuse(out.text, "kms-key is the id, the alias or the ARN of a key");
     out.kms_key = value;
+  } else if (name == "at") {
+    if (!base::parse_utc_time(value).has_value()) {
+      refuse(out.text, "at is a time of UTC, such as 2026-11-24T10:30:00Z");
+    }
+    out.at = value;
   } else {
     refuse(out.text, "unknown option '" + name +
                          "': the options are endpoint, region, profile, addressing, "
-                         "storage-class and kms-key");
+                         "storage-class, kms-key and at");
   }
 }
 
@@ -178,6 +184,29 @@ bool is_same_place(const RemoteUrl& a, const RemoteUrl& b) {
   };
   return a.kind == b.kind && normal(a) == normal(b) && a.bucket == b.bucket &&
          a.prefix == b.prefix && a.endpoint == b.endpoint;
+}
+
+std::string url_at(const std::string& url, const std::string& time) {
+  const RemoteUrl parsed = parse_remote_url(url);
+  if (parsed.kind == RemoteUrl::EngineKind::directory) {
+    if (time.empty()) return url;
+    fail(Errc::unsupported,
+         "{}: a directory keeps no earlier states: only a bucket with versions has them", url);
+  }
+  const std::size_t mark = url.find('?');
+  std::string out = url.substr(0, mark), options;
+  std::string_view rest =
+      mark == std::string::npos ? std::string_view() : std::string_view(url).substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view option = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(option.size() + 1, rest.size()));
+    if (option.starts_with("at=")) continue;
+    options += (options.empty() ? "" : "&") + std::string(option);
+  }
+  if (!time.empty()) options += (options.empty() ? "at=" : "&at=") + time;
+  if (!options.empty()) out += "?" + options;
+  parse_remote_url(out);
+  return out;
 }
 
 RemoteUrl parse_remote_url(const std::string& text) {

@@ -20,6 +20,10 @@ inline constexpr const char* kHoldPrefix = "holds/";
 // A copy of the newest head, written after it: a hint, which a listing must confirm.
 inline constexpr const char* kNewestKey = "newest/head";
 
+// The duration of the locks of a remote's objects (remote/objects/lock_note.hpp); missing: no
+// locks.
+inline constexpr const char* kLockNoteKey = "lock/duration";
+
 // The name of an object by its content, with the generation in which it was uploaded.
 struct ContentName {
   std::uint32_t generation = 0;

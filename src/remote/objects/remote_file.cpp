@@ -7,6 +7,7 @@
 #include "format/wire/superblock.hpp"
 #include "format/wire/whole_file.hpp"
 #include "format/wire/wire.hpp"
+#include "remote/objects/lock_note.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -19,6 +20,7 @@ constexpr format::WholeFileKind kOldRemoteFile{
 constexpr std::uint64_t kOneWriterFlag = 1;
 constexpr std::uint64_t kPullingFlag = 2;  // each branch has the head of an unfinished pull
 constexpr std::uint64_t kObjectsKeyFlag = 4;
+constexpr std::uint64_t kLockFlag = 8;
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
@@ -31,7 +33,8 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   const bool is_pulling = std::ranges::any_of(
       file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
   w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0) |
-           (file.objects_key.has_value() ? kObjectsKeyFlag : 0));
+           (file.objects_key.has_value() ? kObjectsKeyFlag : 0) |
+           (file.lock.has_value() ? kLockFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -57,6 +60,10 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.varint(file.objects_key->slots.size());
     w.bytes(file.objects_key->slots);
   }
+  if (file.lock.has_value()) {
+    w.varint(static_cast<std::uint64_t>(file.lock->duration.count()));
+    w.u64(static_cast<std::uint64_t>(file.lock->renewed_ns));
+  }
   return encode_whole_file(kRemoteFile, body, seal);
 }
 
@@ -75,7 +82,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
   out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag;
+  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag | kLockFlag;
   if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) || count > in.left() / kMinBranchBytes)
     return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
@@ -106,6 +113,12 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
       if (!in.ok() || bytes > format::kMaxKeySlotsBytes) return "malformed";
       const auto slots = in.bytes(static_cast<std::size_t>(bytes));
       key.slots.assign(slots.begin(), slots.end());
+    }
+    if ((flags & kLockFlag) != 0) {
+      const std::uint64_t seconds = in.varint();
+      if (seconds == 0 || seconds > static_cast<std::uint64_t>(kMaxLock.count()))
+        return "malformed";
+      out.lock = {std::chrono::seconds(seconds), static_cast<std::int64_t>(in.u64())};
     }
   }
   return in.done() ? nullptr : "malformed";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,15 @@ struct ObjectsKeyEntry {
   bool operator==(const ObjectsKeyEntry&) const = default;
 };
 
+// Of a remote whose objects are locked.
+struct RemoteLock {
+  std::chrono::seconds duration{0};
+  // When this store has last looked at the locks of all objects that the remote needs, by the time
+  // of the server; 0: never.
+  std::int64_t renewed_ns = 0;
+  bool operator==(const RemoteLock&) const = default;
+};
+
 struct RemoteFile {
   std::string url;
   WriteId writer{};         // random: the id of this store at the remote
@@ -56,6 +66,7 @@ struct RemoteFile {
   // has put none.
   base::Sha256 key_slots_hash{};
   std::optional<ObjectsKeyEntry> objects_key;  // only in a plain store
+  std::optional<RemoteLock> lock;
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "remote/s3/s3_replies.hpp"
 
 #include "base/parse_number.hpp"
+#include "base/utc_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -121,6 +122,68 @@ bool parse_object(std::string_view xml, bool is_encoded, ObjectInfo& out) {
   return bytes.has_value();
 }
 
+constexpr std::size_t kMaxVersionIdBytes = 1024;
+
+// An id becomes a part of requests.
+bool is_version_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxVersionIdBytes &&
+         std::ranges::all_of(id, [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+std::string decoded_key(std::string_view xml, bool is_encoded) {
+  std::string out = without_entities(xml);
+  return is_encoded ? without_percents(out) : out;
+}
+
+// Of an id that begins with the time of its creation (a ULID): versitygw's. There, a version that
+// another one replaces gets the time of its replacement, and a deletion that of the object.
+std::optional<ServerTime> time_of_id(std::string_view id) {
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+  constexpr std::size_t kIdDigits = 26, kTimeDigits = 10;
+  if (id.size() != kIdDigits || id.front() > '7') return std::nullopt;
+  std::uint64_t ms = 0;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    const std::size_t digit = kDigits.find(id[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    if (i < kTimeDigits) ms = ms << 5 | digit;
+  }
+  constexpr std::uint64_t kMaxMs = 9'000'000'000'000;  // in nanoseconds, in 64 bits
+  if (ms > kMaxMs) return std::nullopt;
+  return ServerTime(std::chrono::milliseconds(ms));
+}
+
+bool parse_version(std::string_view xml, bool is_deletion, bool is_encoded, ObjectVersion& out) {
+  const auto key = element(xml, "Key"), id = element(xml, "VersionId"),
+             time = element(xml, "LastModified");
+  if (!key.has_value() || !id.has_value() || !time.has_value()) return false;
+  out.name = {decoded_key(*key, is_encoded), without_entities(*id)};
+  out.is_newest = element(xml, "IsLatest") == "true";
+  out.is_deletion = is_deletion;
+  const auto put_at = base::parse_utc_time(*time);
+  const auto bytes = is_deletion
+                         ? std::optional<std::uint64_t>(0)
+                         : base::parse_number<std::uint64_t>(element(xml, "Size").value_or(""));
+  if (!is_version_id(out.name.id) || !put_at.has_value() || !bytes.has_value()) return false;
+  out.put_at = time_of_id(out.name.id).value_or(*put_at);
+  out.size_bytes = *bytes;
+  return true;
+}
+
+// The next of the two elements at or after `at`; sets `at` to the position after it.
+struct VersionElement {
+  std::string_view xml;
+  bool is_deletion = false;
+};
+std::optional<VersionElement> next_version(std::string_view xml, std::size_t& at) {
+  constexpr const char *kVersion = "Version", *kDeletion = "DeleteMarker";
+  const std::size_t version = xml.find("<Version>", at), deletion = xml.find("<DeleteMarker>", at);
+  if (version == std::string_view::npos && deletion == std::string_view::npos) return std::nullopt;
+  const bool is_deletion = deletion < version;
+  const auto found = element(xml, is_deletion ? kDeletion : kVersion, at);
+  if (!found.has_value()) return std::nullopt;
+  return VersionElement{*found, is_deletion};
+}
+
 }  // namespace
 
 S3Error parse_s3_error(std::span<const std::byte> xml) {
@@ -164,6 +227,69 @@ bool parse_s3_deletion(std::span<const std::byte> xml, std::vector<std::string>&
     kept.push_back(without_entities(*key));
   }
   return true;
+}
+
+bool parse_s3_versions(std::span<const std::byte> xml, S3Versions& out) {
+  out = {};
+  const std::string_view text = text_of(xml);
+  if (text.find("<ListVersionsResult") == std::string_view::npos) return false;
+  const bool is_encoded = element(text, "EncodingType").value_or("") == "url";
+  std::size_t at = 0;
+  while (const auto found = next_version(text, at)) {
+    if (!parse_version(found->xml, found->is_deletion, is_encoded, out.versions.emplace_back())) {
+      return false;
+    }
+  }
+  if (element(text, "IsTruncated").value_or("") != "true") return true;
+  out.next = {decoded_key(element(text, "NextKeyMarker").value_or(""), is_encoded),
+              without_entities(element(text, "NextVersionIdMarker").value_or(""))};
+  return !out.next.key.empty() && (out.next.id.empty() || is_version_id(out.next.id));
+}
+
+std::string s3_version_deletion(std::span<const VersionName> versions) {
+  std::string out =
+      R"(<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Quiet>true</Quiet>)";
+  for (const VersionName& version : versions) {
+    out += "<Object><Key>" + with_entities(version.key) + "</Key><VersionId>" +
+           with_entities(version.id) + "</VersionId></Object>";
+  }
+  return out + "</Delete>";
+}
+
+bool parse_s3_version_deletion(std::span<const std::byte> xml, std::vector<VersionName>& kept) {
+  kept.clear();
+  const std::string_view text = text_of(xml);
+  if (text.find("<DeleteResult") == std::string_view::npos) return false;
+  std::vector<std::string_view> errors;
+  take_elements(text, "Error", errors);
+  for (const std::string_view error : errors) {
+    const auto key = element(error, "Key"), id = element(error, "VersionId");
+    if (!key.has_value() || !id.has_value()) return false;
+    kept.push_back({without_entities(*key), without_entities(*id)});
+  }
+  return true;
+}
+
+bool parse_s3_retention(std::span<const std::byte> xml, S3Retention& out) {
+  const std::string_view text = text_of(xml);
+  const auto until = base::parse_utc_time(element(text, "RetainUntilDate").value_or(""));
+  if (!until.has_value()) return false;
+  out = {std::string(element(text, "Mode").value_or("")), *until};
+  return true;
+}
+
+std::string s3_retention(const std::string& mode, ServerTime until) {
+  return "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>" + mode +
+         "</Mode><RetainUntilDate>" + base::utc_seconds(until) + "</RetainUntilDate></Retention>";
+}
+
+bool has_s3_versions(std::span<const std::byte> xml) {
+  const auto status = element(text_of(xml), "Status");
+  return status == "Enabled" || status == "Suspended";
+}
+
+bool has_s3_object_lock(std::span<const std::byte> xml) {
+  return element(text_of(xml), "ObjectLockEnabled") == "Enabled";
 }
 
 }  // namespace vellum::remote

@@ -4,11 +4,13 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
+#include "remote/engine/object_versions.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/seal/sealed_object.hpp"
 
@@ -45,14 +47,64 @@ std::span<const std::byte> clear_part(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
+// The versions of sealed objects, under the plain names of the objects.
+class SealedVersions final : public ObjectVersions {
+ public:
+  // REQUIRES: both outlive it.
+  SealedVersions(ObjectVersions& versions, const base::ObjectKeys& keys)
+      : versions_(versions), keys_(keys) {}
+
+  void require_versions() override { versions_.require_versions(); }
+  void require_lock() override { versions_.require_lock(); }
+  // The keys of one directory are in the order of their sealed names.
+  void visit_versions(const std::string& prefix, const VisitKeyFn& visit) override {
+    versions_.visit_versions(sealed_key(keys_, prefix), [&](const auto& sealed) {
+      std::vector<ObjectVersion> opened = sealed;
+      for (ObjectVersion& version : opened) {
+        version.name.key = opened_key(keys_, version.name.key);
+        if (version.name.key.empty()) return true;
+      }
+      return visit(opened);
+    });
+  }
+  std::vector<VersionName> remove_versions(std::span<const VersionName> versions) override {
+    std::vector<VersionName> sealed;
+    for (const VersionName& version : versions) sealed.push_back(named(version));
+    std::vector<VersionName> left = versions_.remove_versions(sealed);
+    for (VersionName& version : left) version.key = opened_key(keys_, version.key);
+    return left;
+  }
+  void lock_puts(const PutLock& lock) override { versions_.lock_puts(lock); }
+  std::chrono::seconds put_lock() const override { return versions_.put_lock(); }
+  std::optional<ServerTime> locked_until(const VersionName& version) override {
+    return versions_.locked_until(named(version));
+  }
+  void lock_until(const VersionName& version, ServerTime time) override {
+    versions_.lock_until(named(version), time);
+  }
+  ServerTime now() const override { return versions_.now(); }
+
+ private:
+  VersionName named(const VersionName& version) const {
+    return {sealed_key(keys_, version.key), version.id};
+  }
+  ObjectVersions& versions_;
+  const base::ObjectKeys& keys_;
+};
+
 class SealedObjects final : public ObjectStore {
  public:
   SealedObjects(std::shared_ptr<ObjectStore> objects, ObjectsKey key)
-      : objects_(std::move(objects)), key_(std::move(key)) {}
+      : objects_(std::move(objects)), key_(std::move(key)) {
+    if (auto* const versions = objects_->versions()) versions_.emplace(*versions, *key_.keys);
+  }
 
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return objects_->connections(); }
   const ObjectsKey* objects_key() const noexcept override { return &key_; }
+  ObjectVersions* versions() noexcept override {
+    return versions_.has_value() ? &*versions_ : nullptr;
+  }
 
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
     if (is_clear(key)) return objects_->get(key, limit_bytes);
@@ -177,6 +229,7 @@ class SealedObjects final : public ObjectStore {
 
   const std::shared_ptr<ObjectStore> objects_;
   const ObjectsKey key_;
+  std::optional<SealedVersions> versions_;
   mutable std::mutex mutex_;  // guards the member below
   // Of objects that are read in parts. None is trusted: a chunk opens with the right one only.
   std::map<std::string, SealedHeader> headers_;

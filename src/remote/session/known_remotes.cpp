@@ -2,15 +2,18 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/engine/probe.hpp"
 #include "remote/engine/url.hpp"
+#include "remote/objects/lock_note.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote.hpp"
 #include "remote/session/remote_keys.hpp"
+#include "remote/session/remote_lock.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -33,7 +36,9 @@ void require_remote_name(const std::string& name) {
 }  // namespace
 
 void require_url(const std::string& url) {
-  parse_remote_url(url);
+  if (!parse_remote_url(url).at.empty()) {
+    fail(Errc::invalid_argument, "'{}': a store's remote is not one at an earlier time (at=)", url);
+  }
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
 }
 
@@ -143,7 +148,8 @@ WriteId writer_of(store::StoreDirectory& store) {
 }  // namespace
 
 void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key) {
+                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key,
+                     std::optional<RemoteLock> lock) {
   require_remote_name(name);
   require_url(url);
   RemoteFile file;
@@ -151,6 +157,7 @@ void add_remote_file(store::StoreDirectory& store, const std::string& name, cons
   file.writer = writer_of(store);
   file.one_writer = one_writer;
   file.objects_key = std::move(objects_key);
+  file.lock = lock;
   try {
     write_remote_file(store, name, file, false);
   } catch (const Error& e) {
@@ -205,12 +212,41 @@ std::shared_ptr<ObjectStore> existing_encrypted(const std::shared_ptr<ObjectStor
 
 }  // namespace
 
+namespace {
+
+void require_lockable(ObjectStore& objects, std::chrono::seconds duration) {
+  if (duration.count() < 0 || duration > kMaxLock) {
+    fail(Errc::invalid_argument, "the duration of locks is at most {} days",
+         std::chrono::duration_cast<std::chrono::days>(kMaxLock).count());
+  }
+  lock_puts(objects, duration);
+  objects.versions()->require_lock();
+}
+
+// The lock that the store notes. One that another store has put there counts, too: the longer one.
+std::optional<RemoteLock> lock_of_new(ObjectStore& objects, const store::StoreDirectory& store,
+                                      std::chrono::seconds wanted) {
+  const Remote remote(objects, store.store_seal());
+  const auto there = objects.versions() == nullptr ? std::nullopt : lock_note_at(remote);
+  const auto duration = std::max(wanted, there.value_or(std::chrono::seconds(0)));
+  if (duration.count() == 0) return std::nullopt;
+  lock_puts(objects, duration);
+  if (wanted > there.value_or(std::chrono::seconds(0))) put_lock_note(remote, wanted);
+  // Objects that are there already are looked at by the next push.
+  const bool is_empty = !newest_number_at(objects).has_value();
+  return RemoteLock{duration,
+                    is_empty ? base::nanoseconds_of(objects.versions()->now()) : std::int64_t{0}};
+}
+
+}  // namespace
+
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 const AddRemoteOptions& options) {
   require_remote_name(name);
   if (store.fs().exists(path_of(store, name))) {
     fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
   }
+  require_url(url);
   std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url), existing;
   if (!options.encrypt) {
     if (!store.is_encrypted()) store::require_may_be_plain(url);
@@ -221,6 +257,7 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
   } else {
     existing = existing_encrypted(objects, store);  // an error precedes the probe
   }
+  if (options.lock.count() != 0) require_lockable(*objects, options.lock);
   const ProbeResult probe = probe_conditional_writes(*objects);
   if (!probe.one_creator_wins() && !options.one_writer) {
     fail(Errc::unsupported,
@@ -228,12 +265,14 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
          "that push would lose versions. --one-writer lets only this store push, to a new remote",
          objects->url(), probe.several_won + probe.none_won + probe.other_content, probe.rounds);
   }
+  if (options.lock.count() != 0) lock_puts(*objects, options.lock);  // also its key slots
   if (existing != nullptr) {
     objects = existing;
   } else if (options.encrypt) {
     objects = create_objects_key(objects, store, options.key);
   }
-  add_remote_file(store, name, url, options.one_writer, key_entry_of(*objects));
+  const auto lock = lock_of_new(*objects, store, options.lock);
+  add_remote_file(store, name, url, options.one_writer, key_entry_of(*objects), lock);
   return probe.one_creator_wins();
 }
 

@@ -52,13 +52,15 @@ bool has_encrypted_remote(const store::StoreDirectory& store);
 // Adds a remote. Errc::already_exists: the name is in use; invalid_argument: the name or the URL is
 // malformed.
 void add_remote_file(store::StoreDirectory& store, const std::string& name, const std::string& url,
-                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key = std::nullopt);
+                     bool one_writer, std::optional<ObjectsKeyEntry> objects_key = std::nullopt,
+                     std::optional<RemoteLock> lock = std::nullopt);
 // The same, after a probe of its server and a check that the remote is this store's or empty.
 // Errc::unsupported: the server lets two creators of an object win, and `one_writer` is false;
-// otherwise as in require_same_store(). True: the probe found no fault. To be encrypted: a new remote
-// gets a data key, and an existing one is opened. Errc::unsupported: the store is encrypted;
-// wrong_key: a plain remote exists, or key_source() has no secret for that which exists, or wants
-// an encrypted one.
+// otherwise as in require_same_store(). True: the probe found no fault. With a lock, or where a
+// store has put a note of one: objects are locked; Errc::unsupported: nothing can be locked there.
+// To be encrypted: a new remote gets a data key, and an existing one is opened. Errc::unsupported:
+// the store is encrypted; wrong_key: a plain remote exists, or key_source() has no secret for that
+// which exists, or wants an encrypted one.
 bool add_remote(store::StoreDirectory& store, const std::string& name, const std::string& url,
                 const AddRemoteOptions& options);
 // The name of the store's remote at `url`; adds the remote if it is new, as add_remote() does.

@@ -412,12 +412,19 @@ bool Remote::is_published(const StoredHead& base, const StoredHead& head, bool& 
     // The remote was emptied, or restored from an older copy, since the base was seen. This head
     // would be the only one left, or hide those that another store has published since.
     has_lost = true;
-    objects_.remove(head_key(head.head.number));
+    take_back(head.head.number);
     return false;
   }
   if (has_lost) return false;
   const auto next = newest.has_value() ? read_head(head.head.next_number()) : std::nullopt;
   return next.has_value() && next->head.before == head.hash;
+}
+
+void Remote::take_back(std::uint64_t number) const {
+  try {
+    objects_.remove(head_key(number));
+  } catch (const RefusedRequest&) {  // of credentials that may only put
+  }
 }
 
 void Remote::NewTable::use(StoredHead& base) const {

@@ -114,6 +114,10 @@ class Remote {
                                     std::span<const std::byte> embedded = {},
                                     bool* has_lost = nullptr) const;
 
+  // Deletes a head of this store that does not count. Where the credentials do not permit that, the
+  // head stays, and the next one follows it.
+  void take_back(std::uint64_t number) const;
+
   // Lists and pieces that the versions of these heads have in heads are read from there. Heads that
   // this object has read are known.
   void learn_embedded(const Head& head) const;

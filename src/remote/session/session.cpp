@@ -8,6 +8,7 @@
 #include "base/files/new_file.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote_keys.hpp"
+#include "remote/session/remote_lock.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -42,6 +43,9 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
   objects_ = opened_objects(store, file_, std::move(objects), from);
   if (!opens) slots_from_ = SlotsFrom::remote;
   if (const auto key = key_entry_of(*objects_)) check_key(*key, opens);
+  if (file_.lock.has_value() && objects_->versions() != nullptr) {
+    lock_puts(*objects_, file_.lock->duration);
+  }
   cache_ = std::make_unique<LocalCache>(
       store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());
   remote_ = std::make_unique<Remote>(*objects_, store.store_seal(), cache_.get(), name);
@@ -53,6 +57,7 @@ void set_remote_url(store::StoreDirectory& store, const std::string& name, const
                                       open_object_store(store.fs(), url), SlotsFrom::remote);
   require_same_store(*objects, store);
   const Session session(store, name, objects);
+  session.require_lock();
   RemoteFile file = session.file();
   file.url = url;
   file.key_slots_hash = {};
@@ -179,6 +184,38 @@ void Session::note_key_slots(std::vector<std::byte> slots) {
   assert(file_.objects_key.has_value());
   file_.objects_key->slots = std::move(slots);
   write_remote_file(store_, name_, file_, true);
+}
+
+void Session::require_lock() const {
+  if (file_.lock.has_value()) lock_puts(*objects_, file_.lock->duration);
+}
+
+void Session::follow_lock_note() {
+  assert(file_.lock.has_value());
+  std::optional<std::chrono::seconds> there;
+  try {
+    there = lock_note_at(*remote_);
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+  }
+  if (there.has_value() && *there >= file_.lock->duration) return;
+  put_lock_note(*remote_, file_.lock->duration);
+  if (file_.lock->renewed_ns == 0) return;
+  warnings_.push_back(
+      fmt::format("{}: {} was changed there, and is put again", objects_->url(), kLockNoteKey));
+}
+
+void Session::note_renewed(std::int64_t time_ns) {
+  assert(file_.lock.has_value());
+  file_.lock->renewed_ns = time_ns;
+  write_remote_file(store_, name_, file_, true);
+}
+
+void Session::warn_of_deleted(std::uint64_t objects) {
+  warnings_.push_back(
+      fmt::format("{}: {} objects that versions need were deleted there: --at reads the remote as "
+                  "it was before",
+                  objects_->url(), objects));
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

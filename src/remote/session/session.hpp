@@ -62,6 +62,16 @@ class Session {
   // keeps its own copy, since they may be a forger's, but this session puts them there again where
   // they are lost, since a secret that was removed opens the copy.
   void follow_slots_there(std::vector<std::byte>& unopened, bool looks);
+  // Errc::unsupported: the objects of the remote are to be locked, and cannot be. Call it before
+  // anything is put there.
+  void require_lock() const;
+  // Of a remote whose objects are locked: puts the note of the duration there, if it is lost or
+  // shorter than this store's. REQUIRES: file().lock.
+  void follow_lock_note();
+  // All locks were looked at, at this time. Durable on return. REQUIRES: file().lock.
+  void note_renewed(std::int64_t time_ns);
+  // Objects that versions need were deleted there.
+  void warn_of_deleted(std::uint64_t objects);
   // Keeps a copy of the key slots that a remote encrypted by objects has now. Durable on return.
   void note_key_slots(std::vector<std::byte> slots);
   // What a person should know, a sentence each.

@@ -121,7 +121,7 @@ TEST_F(KeyCommand, EachCommandNeedsTheSecretOnce) {
 }
 
 TEST_F(KeyCommand, EachCommandWithAUrlNeedsTheSecretOnce) {
-  const std::string url = "file://" + path("origin"), later = "2100-01-01";
+  const std::string url = "file://" + path("origin"), later = "@{2100-01-01}";
   ASSERT_EQ(with_key({"key", "add", store_, "--new-passphrase-file", passphrase_}).status, 0);
   ASSERT_EQ(with_key({"remote", "add", store_, "origin", url}).status, 0);
   const Result pushed = with_key({"push", store_, "--all"});
@@ -138,7 +138,7 @@ TEST_F(KeyCommand, EachCommandWithAUrlNeedsTheSecretOnce) {
   for (const Arguments& arguments :
        {Arguments{"log", url}, Arguments{"stat", url}, Arguments{"verify", url, "--read-data"},
         Arguments{"verify", url, "--from", store_}, Arguments{"cat", url, "v1"},
-        Arguments{"key", "list", url}, Arguments{"clone", url, path("copy"), "--at", later},
+        Arguments{"key", "list", url}, Arguments{"clone", url, path("copy"), later},
         Arguments{"clone", url, path("lazy"), "--lazy"}, Arguments{"pull", path("copy")},
         Arguments{"gc", url}, Arguments{"repair", url, "--from", store_},
         Arguments{"rm", url, "v1", "--dry-run"}, Arguments{"forget", url, "--keep-last", "1"},

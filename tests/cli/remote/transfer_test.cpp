@@ -144,15 +144,35 @@ TEST_F(Transfers, ACloneOfATimeHasTheNewestSnapshotOfThatTimeNoSanitizer) {
   import("older", 2, "432000");
   import("new", 3, "0");
   must({"push", s, "--all"});
-  must({"clone", url(), path("c"), "--at", "3 days ago"});
+  must({"clone", url(), path("c"), "@{3 days ago}"});
   EXPECT_EQ(must({"log", path("c"), "--names"}).out, "older\n");
   EXPECT_EQ(must({"cat", path("c"), "older"}).out, noise(5, 2));
-  must({"clone", url(), path("d"), "--at", "2099-01-01"});
+  must({"clone", url(), path("d"), "@{2099-01-01}"});
   EXPECT_EQ(must({"log", path("d"), "--names"}).out, "new\n");
-  expect_failure({"clone", url(), path("e"), "--at", "2001-01-01"}, 3, "not_found", "2001-01-01");
-  expect_failure({"clone", url(), path("e"), "--at", "soon"}, 2, "invalid_argument", "soon");
-  EXPECT_EQ(run({"clone", url(), path("e"), "old", "--at", "yesterday"}).status, 2);
+  expect_failure({"clone", url(), path("e"), "@{2001-01-01}"}, 3, "not_found", "2001-01-01");
+  expect_failure({"clone", url(), path("e"), "@{soon}"}, 2, "invalid_argument", "soon");
   EXPECT_FALSE(std::filesystem::exists(path("e")));
+}
+
+TEST_F(Transfers, ADirectoryHasNoEarlierStateAndNoLock) {
+  const std::string s = path("s"), when = "2026-11-24 10:30";
+  must({"init", s});
+  expect_failure({"remote", "add", s, "locked", url(), "--lock", "30d"}, 12, "unsupported",
+                 "Object Lock");
+  EXPECT_EQ(run({"remote", "add", s, "locked", url(), "--lock", "30"}).status, 2);
+  must({"remote", "add", s, "origin", url()});
+  EXPECT_EQ(must({"remote", "list", s, "--json"}).json().at("remotes")[0].at("lock_s"), 0);
+  must({"import", s, "main", file("f", noise(5, 1)), "--snapshot", "one"});
+  must({"push", s, "--all"});
+  for (const char* command : {"log", "verify"}) {
+    expect_failure({command, url(), "--at", when}, 12, "unsupported", "earlier");
+    expect_failure({command, url(), "--at", "soon"}, 2, "invalid_argument", "soon");
+    expect_failure({command, s, "--at", when}, 2, "invalid_argument", "not for a store");
+  }
+  expect_failure({"clone", url(), path("c"), "--at", when}, 12, "unsupported", "earlier");
+  expect_failure({"clone", url(), path("c"), "--at", "soon"}, 2, "invalid_argument", "soon");
+  EXPECT_EQ(run({"clone", url(), path("c"), "--lazy", "--at", when}).status, 2);
+  EXPECT_FALSE(std::filesystem::exists(path("c")));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct LogArguments {
   std::optional<std::size_t> most;
   std::string text;  // "": all
   std::optional<std::string> since, until;
+  std::string at;
 };
 
 // A set counts as one.
@@ -60,7 +61,8 @@ void keep_wanted(const LogArguments& arguments, std::vector<VersionInfo>& versio
 }
 
 std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
-  std::vector<VersionInfo> versions = list_remote(arguments.store);
+  std::vector<VersionInfo> versions;
+  read_with_advice(arguments.store, [&] { versions = list_remote(arguments.store); });
   if (!arguments.line) return versions;
   const auto last = std::find_if(versions.begin(), versions.end(),
                                  [&](const VersionInfo& v) { return v.name == *arguments.line; });
@@ -135,7 +137,8 @@ void add_commits(const Store& store, std::vector<VersionInfo>& versions) {
   versions = std::move(all);
 }
 
-int run_log(Context& context, const LogArguments& arguments) {
+int run_log(Context& context, LogArguments arguments) {
+  arguments.store = url_at_time(arguments.store, arguments.at);
   const bool is_remote = remote::is_remote_url(arguments.store);
   std::vector<VersionInfo> versions;
   if (is_remote) {
@@ -156,7 +159,8 @@ int run_log(Context& context, const LogArguments& arguments) {
   }
   if (any || arguments.names_only) return kExitOk;
   if (is_remote) {
-    context.explain(arguments.store + " has no version yet: vellum push sends the first");
+    context.explain(arguments.store + " has no version yet: vellum push sends the first" +
+                    advice_on_older(arguments.store));
   } else {
     context.explain(
         fmt::format("{} has no version yet: vellum import, backup or run, or a program with the "
@@ -192,6 +196,10 @@ void add_log(CLI::App& app, Context& context) {
                    "List only versions from this time on: 2026-11-24, yesterday, '3 days ago'")
       ->type_name("TIME");
   command->add_option("--until", arguments->until, "List only versions up to this time")
+      ->type_name("TIME");
+  command
+      ->add_option("--at", arguments->at,
+                   "Of a remote in a bucket with versions: list it as it was at this time")
       ->type_name("TIME");
   command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }

@@ -1,0 +1,25 @@
+// remote/needed.hpp: the objects that the versions of a remote need, and its lazy clones.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "remote/session/remote.hpp"
+
+namespace vellum::remote {
+
+// The keys of all objects that a head's versions or a lazy clone needs; nullopt: begin again with
+// the newest head. Of lazy clones, the result is complete only if the boundary of the gc was
+// durable before: see docs/remote-format.md. Lists and pieces that are parts of heads are named,
+// too.
+std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head);
+
+struct NeededByHead {
+  Head head;
+  std::set<std::string> keys;
+};
+// The newest head, and what it needs.
+NeededByHead needed_by_newest(const Remote& remote);
+
+}  // namespace vellum::remote
