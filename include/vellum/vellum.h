@@ -78,7 +78,8 @@ typedef enum vellum_errc {
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
   VELLUM_ERR_OUT_OF_MEMORY = 13,   /* address space, memory, descriptors refused */
   VELLUM_ERR_STOPPED = 14,         /* the program's own callback ended the call */
-  VELLUM_ERR_WRONG_KEY = 15        /* the store is encrypted: no key, or one that does not fit */
+  VELLUM_ERR_WRONG_KEY = 15,       /* the store is encrypted: no key, or one that does not fit */
+  VELLUM_ERR_UNTRUSTED = 16        /* not signed by a wanted key, or not what was signed */
 } vellum_errc;
 
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */

@@ -157,8 +157,10 @@ class Pull {
     if (store::has_snapshot(store_, wanted)) {
       if (!name.is_branch) {
         const format::SnapshotRef here = store::read_snapshot(store_, wanted);
-        if (here.version == name.ref.version && here.created_ns == name.ref.created_ns)
+        if (here.version == name.ref.version && here.created_ns == name.ref.created_ns &&
+            here.signature == name.ref.signature) {
           return Action::nothing;
+        }
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
              remote_.objects().url());

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "region/encode/encoding.hpp"
 #include "remote/session/open_engine.hpp"
+#include "store/signature/signed_versions.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -23,6 +24,7 @@ VersionInfo info_of_name(const remote::RemoteVersion& name) {
   out.file_bytes = version.file_bytes.value_or(version.region_bytes);
   out.pages_changed = version.pages_changed;
   out.bytes_added = version.bytes_added;
+  if (name.ref.signature.has_value()) out.signature = store::public_form(*name.ref.signature);
   if (name.encoding.has_value()) out.encoding = region::from_format(*name.encoding);
   return out;
 }

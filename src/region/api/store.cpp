@@ -91,6 +91,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.pages_changed = resolved.version.pages_changed;
   info.file_bytes = head.file_bytes.value_or(head.region_bytes);
   info.bytes_added = resolved.version.bytes_added;
+  if (resolved.signature.has_value()) info.signature = store::public_form(*resolved.signature);
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
   return info;
 }
@@ -343,9 +344,8 @@ void Store::create_snapshot(const std::string& name, const std::string& given,
   }
   if (store::parse_commit_name(from_version))
     return store::snapshot_live_branch(*impl_->core, from_version, claim, message);
-  const store::NamesShared names(*impl_->core);
-  const auto from = store::resolve_version(*impl_->core, from_version);
-  impl_->core->create_snapshot(claim, from.branch, from.version, message);
+  const auto from = store::resolve_kept(*impl_->core, from_version);
+  store::name_version(*impl_->core, claim, from.version.branch, from.version.version, message);
 }
 
 void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to_branch(name); }
