@@ -161,6 +161,10 @@ typedef struct vellum_key_source {
  * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_KEY_FINGERPRINT, VELLUM_ENCRYPTED_ONLY). */
 int vellum_set_key_source(const vellum_key_source* source);
 
+/* The private key with which this process signs each snapshot that it makes: a file in PEM or
+ * OpenSSH's format (vellum/signature.hpp). "": none. NULL: that of VELLUM_SIGN_KEY_FILE. */
+int vellum_set_sign_key_file(const char* path);
+
 /* Creates a store. `path` must not exist, or be an empty directory; its parent must exist.
  * `options` may be NULL. */
 int vellum_store_create(const char* path, const vellum_store_options* options, vellum_store** out);

@@ -163,6 +163,13 @@ int vellum_set_key_source(const vellum_key_source* source) {
   });
 }
 
+int vellum_set_sign_key_file(const char* path) {
+  return guarded([&] {
+    const char* const given = path == nullptr ? ::secure_getenv("VELLUM_SIGN_KEY_FILE") : path;
+    vellum::set_sign_key_file(given == nullptr ? "" : given);
+  });
+}
+
 int vellum_store_open(const char* path, vellum_store** out) {
   return open_with(path, out, [&] { return Store::open(path); });
 }
