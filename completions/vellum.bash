@@ -45,8 +45,8 @@ _vellum_options() {
     replicate)
       echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'
       ;;
-    pull) echo '--remote --packs --release --take-over --dry-run --limit-rate --connections' ;;
-    clone) echo '--at --lazy --limit-rate --connections' ;;
+    pull) echo '--remote --packs --release --take-over --dry-run --only-newer --expect --limit-rate --connections' ;;
+    clone) echo '--at --lazy --expect --limit-rate --connections' ;;
     verify) echo '--read-data --from --signed-by' ;;
     repair) echo '--from --to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
@@ -102,7 +102,7 @@ _vellum() {
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --from | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
         --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | --since | --until | \
-        --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --sign-key | --signed-by | --only-signed | -o | --output | --recipient | --label)
+        --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --sign-key | --expect | --signed-by | --only-signed | -o | --output | --recipient | --label)
         takes_value=yes
         ;;
       --)

@@ -199,6 +199,8 @@ complete -c vellum -n '__vellum_command pull' -l remote -x -d 'The remote\'s nam
 complete -c vellum -n '__vellum_command pull' -l packs -d 'Also fetch all packs that a lazy clone left at the remote'
 complete -c vellum -n '__vellum_command pull' -l release -d 'Also remove the hold at the remote'
 complete -c vellum -n '__vellum_command pull' -l take-over -d 'Also replace branches with commits that the version of the remote lacks'
+complete -c vellum -n '__vellum_command pull' -l only-newer -d 'Refuse a remote that shows an older or another head than an earlier pull has seen'
+complete -c vellum -n '__vellum_command pull clone' -l expect -x -d 'Refuse a remote without a snapshot that is signed with this root'
 complete -c vellum -n '__vellum_command pull' -l dry-run -d 'Only report what would be fetched'
 complete -c vellum -n '__vellum_command pull' -l limit-rate -x -d 'Transfer at most this many bytes a second on average, such as 5M'
 complete -c vellum -n '__vellum_command pull' -l connections -x -d 'Use at most this many connections'

@@ -1,6 +1,7 @@
 // vellum_store and its versions: see vellum.h.
 #include <cassert>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>

@@ -19,6 +19,7 @@ constexpr format::WholeFileKind kOldRemoteFile{
 constexpr std::uint64_t kOneWriterFlag = 1;
 constexpr std::uint64_t kPullingFlag = 2;  // each branch has the head of an unfinished pull
 constexpr std::uint64_t kObjectsKeyFlag = 4;
+constexpr std::uint64_t kSeenHeadFlag = 8;
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
@@ -31,7 +32,8 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   const bool is_pulling = std::ranges::any_of(
       file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
   w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0) |
-           (file.objects_key.has_value() ? kObjectsKeyFlag : 0));
+           (file.objects_key.has_value() ? kObjectsKeyFlag : 0) |
+           (file.seen_head.number != 0 ? kSeenHeadFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -57,6 +59,11 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.varint(file.objects_key->slots.size());
     w.bytes(file.objects_key->slots);
   }
+  if (file.seen_head.number != 0) {
+    w.u64(file.seen_head.number);
+    w.bytes(file.seen_head.write_id);
+    w.bytes(file.seen_hash);
+  }
   return encode_whole_file(kRemoteFile, body, seal);
 }
 
@@ -75,7 +82,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
   out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag;
+  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag | kSeenHeadFlag;
   if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) || count > in.left() / kMinBranchBytes)
     return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
@@ -106,6 +113,12 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
       if (!in.ok() || bytes > format::kMaxKeySlotsBytes) return "malformed";
       const auto slots = in.bytes(static_cast<std::size_t>(bytes));
       key.slots.assign(slots.begin(), slots.end());
+    }
+    if ((flags & kSeenHeadFlag) != 0) {
+      out.seen_head.number = in.u64();
+      read_bytes(in, out.seen_head.write_id);
+      read_bytes(in, out.seen_hash);
+      if (out.seen_head.number == 0) return "malformed";
     }
   }
   return in.done() ? nullptr : "malformed";

@@ -55,6 +55,10 @@ struct RemoteFile {
   // has put none.
   base::Sha256 key_slots_hash{};
   std::optional<ObjectsKeyEntry> objects_key;  // only in a plain store
+  // Of a store that has published no head there: the newest head that a pull has seen, and the hash
+  // of its frame. Number 0: none.
+  HeadId seen_head;
+  base::Sha256 seen_hash{};
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

@@ -126,7 +126,7 @@ std::optional<OpenSigned> tree_before(StoreDirectory& store,
 TreeHash update_tree(const OpenSigned& before, const Version& version, const PageSource& now,
                      TreePieces& pieces) {
   TreeUpdate update(&now, before.ref.version.region_bytes, version.region_bytes,
-                    [&](auto... page) { pieces.add(page...); });
+                    [&](const auto&... page) { pieces.add(page...); });
   ResolvedVersion a = resolved(SnapshotRef(before.ref)), b;
   b.version = version;
   for (const auto& range : ranges_that_may_differ(*before.source, a, now, b)) {
