@@ -1,7 +1,6 @@
 #include "format/signature/proof.hpp"
 
 #include <cassert>
-#include <cstring>
 
 #include "format/wire/checks.hpp"
 #include "format/wire/magic.hpp"
@@ -15,12 +14,6 @@ bool pages_ok(const PageProof& p) noexcept {
   return region_size_ok(p.region_bytes) && p.region_bytes <= kMaxSignedRegionBytes &&
          p.pages >= 1 && p.pages <= kMaxProvenPages && p.first_page < pages &&
          p.pages <= pages - p.first_page;
-}
-
-template <typename Bytes>
-void read_array(ByteReader& in, Bytes& out) noexcept {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
 }
 
 }  // namespace

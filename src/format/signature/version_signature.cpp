@@ -1,7 +1,6 @@
 #include "format/signature/version_signature.hpp"
 
 #include <cassert>
-#include <cstring>
 #include <string_view>
 
 #include "format/wire/checks.hpp"
@@ -15,12 +14,6 @@ constexpr std::string_view kContextStart = "Vellum context 1\n";
 
 std::span<const std::byte> bytes_of(std::string_view text) noexcept {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-template <typename Bytes>
-void read_array(ByteReader& in, Bytes& out) noexcept {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
 }
 
 // A fixed width: a checker needs no varint.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,13 @@
 #include "format/wire/wire.hpp"
 
 namespace vellum::format {
+
+// Reads a hash, a key or a signature.
+template <typename Bytes>
+void read_array(ByteReader& in, Bytes& out) noexcept {
+  const auto bytes = in.bytes(out.size());
+  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
+}
 
 // Part of a snapshot's ref.
 struct VersionSignature {

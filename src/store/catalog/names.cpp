@@ -9,7 +9,7 @@
 #include "base/files/lock_holders.hpp"
 #include "format/wire/superblock.hpp"
 #include "store/catalog/signing_key.hpp"
-include "store/catalog/snapshots/snapshot_note.hpp"
+#include "store/catalog/snapshots/snapshot_note.hpp"
 
 namespace vellum::store {
 

@@ -255,9 +255,7 @@ TEST_F(Signing, GcAndRecompressionKeepIt) {
   }
   writer_.reset();
   for (int i = 0; i < 5; ++i) store_->remove_snapshot("v" + std::to_string(i));
-  GcOptions options;
-  options.recompress_level = 3;
-  collect_garbage(*store_, options, nullptr);
+  collect_garbage(*store_, false, nullptr, 3);
   expect_signed("v5", model);
   const SignatureCheck check = SignatureChecker(*store_, keys_).check("v5");
   EXPECT_EQ(check.problem, "");
