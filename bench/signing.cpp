@@ -52,8 +52,8 @@ void write_versions(std::span<Side> sides, const bench::Options& options, std::s
     snapshot(side, "the first snapshot", "filled");
   }
   for (std::size_t i = 0; i < options.number("snapshots", 20); ++i) {
-    for (const auto& [what, count] : {std::pair{"snapshot of 1 %", pages / 100},
-                                      {"snapshot of a page", std::size_t{1}}}) {
+    for (const auto& [what, count] :
+         {std::pair{"snapshot of 1 %", pages / 100}, {"snapshot of a page", std::size_t{1}}}) {
       for (Side& side : sides) {
         std::mt19937_64 random(i);
         bench::store_into(static_cast<std::byte*>(side.region->data()),

@@ -32,9 +32,9 @@ PublicKey public_key_of(const std::string& private_key_file);
 struct Signature {
   PublicKey key{};
   std::array<std::byte, 64> bytes{};
-  std::array<std::byte, 32> root{};  // of the tree over the pages
-  std::uint64_t number = 1;          // of the signed version on its line
-  std::string parent;                // the signed version before it; empty: none
+  std::array<std::byte, 32> root{};         // of the tree over the pages
+  std::uint64_t number = 1;                 // of the signed version on its line
+  std::string parent;                       // the signed version before it; empty: none
   std::array<std::byte, 32> parent_hash{};  // of the bytes that the parent's signature signs
 };
 

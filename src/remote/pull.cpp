@@ -143,8 +143,10 @@ class Pull {
       return version.ref.signature.has_value() && base::hex(version.ref.signature->root) == root;
     });
     if (has_root) return;
-    fail(Errc::untrusted, "{}: no version there has the root {}: the remote is older than wanted, or "
-         "another one", remote_.objects().url(), root);
+    fail(Errc::untrusted,
+         "{}: no version there has the root {}: the remote is older than wanted, or "
+         "another one",
+         remote_.objects().url(), root);
   }
 
   // leave_newer: the remote has lost commits that the store has. note: the store has not noted that

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "format/signature/proof.hpp"
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/journal.hpp"
@@ -20,6 +19,7 @@
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
 #include "format/records/translation.hpp"
+#include "format/signature/proof.hpp"
 #include "format/space_note.hpp"
 #include "format/tiers.hpp"
 #include "format/version.hpp"

@@ -521,9 +521,9 @@ TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
 TEST_F(OperatorTest, AnExpectedRootHasToBeThere) {
   make(1);
   push_all(*store);
-  EXPECT_ERRC(clone(base::posix_fs(), url(), dir.path("c"),
-                    {.expect_root = std::string(64, 'a')}, nullptr),
-              Errc::untrusted);
+  EXPECT_ERRC(
+      clone(base::posix_fs(), url(), dir.path("c"), {.expect_root = std::string(64, 'a')}, nullptr),
+      Errc::untrusted);
 }
 
 }  // namespace

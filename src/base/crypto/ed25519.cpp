@@ -30,7 +30,8 @@ Key private_key(const Secret& key) {
 Ed25519Public ed25519_public(const Secret& key) {
   Ed25519Public out;
   std::size_t size = out.size();
-  if (EVP_PKEY_get_raw_public_key(private_key(key).get(), raw(std::span<std::byte>(out)), &size) != 1) {
+  if (EVP_PKEY_get_raw_public_key(private_key(key).get(), raw(std::span<std::byte>(out)), &size) !=
+      1) {
     fail(Errc::out_of_memory, "Ed25519 failed");
   }
   return out;
@@ -43,8 +44,8 @@ Ed25519Signature ed25519_sign(const Secret& key, std::span<const std::byte> mess
   std::size_t size = out.size();
   if (context == nullptr ||
       EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, own.get()) != 1 ||
-      EVP_DigestSign(context.get(), raw(std::span<std::byte>(out)), &size, raw(message), message.size()) !=
-          1) {
+      EVP_DigestSign(context.get(), raw(std::span<std::byte>(out)), &size, raw(message),
+                     message.size()) != 1) {
     fail(Errc::out_of_memory, "Ed25519 failed");
   }
   return out;

@@ -112,8 +112,8 @@ Bytes ssh_private(Bytes file) noexcept {
   return good ? key.first(kKeyBytes) : Bytes();
 }
 
-constexpr unsigned char kPkcs8Start[] = {0x30, 0x2e, 2,    1,    0,    0x30, 5,    6,
-                                         3,    0x2b, 0x65, 0x70, 4,    0x22, 4,    0x20};
+constexpr unsigned char kPkcs8Start[] = {0x30, 0x2e, 2,    1,    0, 0x30, 5, 6,
+                                         3,    0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20};
 constexpr unsigned char kSpkiStart[] = {0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0};
 
 }  // namespace

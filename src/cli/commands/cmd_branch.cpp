@@ -54,7 +54,8 @@ int rename_branch(Context& context, const BranchArguments& arguments) {
 }
 
 int set_policy(Context& context, const BranchArguments& arguments) {
-  if (!arguments.name) fail(Errc::invalid_argument, "--only-signed and --any-signer need NAME, a branch");
+  if (!arguments.name)
+    fail(Errc::invalid_argument, "--only-signed and --any-signer need NAME, a branch");
   std::vector<PublicKey> keys;
   for (const std::string& file : arguments.signers) keys.push_back(read_public_key(file));
   Store store = Store::open(arguments.store);
@@ -64,8 +65,8 @@ int set_policy(Context& context, const BranchArguments& arguments) {
   context.report(
       Json{{"store", store.path()}, {"name", *arguments.name}, {"signers", std::move(list)}},
       keys.empty() ? fmt::format("snapshots of branch '{}' need no signature", *arguments.name)
-                   : fmt::format("snapshots of branch '{}' need a signature by {}",
-                                 *arguments.name, counted(keys.size(), "key")));
+                   : fmt::format("snapshots of branch '{}' need a signature by {}", *arguments.name,
+                                 counted(keys.size(), "key")));
   return kExitOk;
 }
 

@@ -22,8 +22,7 @@ ByteRange parse_range(const std::string& text) {
   const std::size_t plus = text.find('+');
   ByteRange out;
   out.offset_bytes = parse_size("RANGE", text.substr(0, plus));
-  out.length_bytes =
-      plus == std::string::npos ? 1 : parse_size("RANGE", text.substr(plus + 1));
+  out.length_bytes = plus == std::string::npos ? 1 : parse_size("RANGE", text.substr(plus + 1));
   return out;
 }
 
@@ -52,9 +51,9 @@ int run_prove(Context& context, ProveArguments arguments) {
 
 void add_prove(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ProveArguments>();
-  CLI::App* command = add_command(
-      app, context, "prove", "Prove that bytes belong to a signed version", arguments->store,
-      [&context, arguments] { return run_prove(context, *arguments); });
+  CLI::App* command = add_command(app, context, "prove",
+                                  "Prove that bytes belong to a signed version", arguments->store,
+                                  [&context, arguments] { return run_prove(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A signed snapshot")->required();
   command
       ->add_option("RANGE", arguments->range,

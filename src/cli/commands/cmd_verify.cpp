@@ -74,9 +74,8 @@ Json check_json(const SignatureCheck& check) {
               {"ok", check.problem.empty()},
               {"problem", check.problem.empty() ? Json(nullptr) : Json(check.problem)},
               {"signature", check.is_signed ? signature_json(check.signature) : Json(nullptr)},
-              {"chain_ends_before", check.chain_ends_before.empty()
-                                        ? Json(nullptr)
-                                        : Json(check.chain_ends_before)}};
+              {"chain_ends_before",
+               check.chain_ends_before.empty() ? Json(nullptr) : Json(check.chain_ends_before)}};
 }
 
 void print_check(Output& out, const SignatureCheck& check) {
@@ -122,7 +121,8 @@ int verify_signatures(Context& context, const VerifyArguments& arguments) {
 int run_verify(Context& context, const VerifyArguments& arguments) {
   if (!arguments.signers.empty()) return verify_signatures(context, arguments);
   if (!arguments.versions.empty()) {
-    fail(Errc::invalid_argument, "VERSION is for --signed-by: without it, the whole store is checked");
+    fail(Errc::invalid_argument,
+         "VERSION is for --signed-by: without it, the whole store is checked");
   }
   if (remote::is_remote_url(arguments.store)) {
     return verify_remote(context, arguments.store, arguments.read_data, arguments.from);

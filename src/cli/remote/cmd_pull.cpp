@@ -145,8 +145,8 @@ void add_expect_option(CLI::App& command, std::string& root) {
       ->type_name("ROOT")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            const bool good = text.size() == 64 && text.find_first_not_of("0123456789abcdef") ==
-                                                       std::string::npos;
+            const bool good = text.size() == 64 &&
+                              text.find_first_not_of("0123456789abcdef") == std::string::npos;
             return good ? "" : "it has 64 hexadecimal digits";
           },
           "", "root"));
@@ -174,8 +174,9 @@ void add_pull(CLI::App& app, Context& context) {
       ->needs(packs);
   command->add_flag("--dry-run", arguments->dry_run, "Only report what would be fetched")
       ->excludes(packs);
-  command->add_flag("--only-newer", arguments->only_newer,
-                    "Refuse a remote that shows an older or another head than an earlier pull has seen");
+  command->add_flag(
+      "--only-newer", arguments->only_newer,
+      "Refuse a remote that shows an older or another head than an earlier pull has seen");
   add_expect_option(*command, arguments->root);
   add_transfer_options(*command, arguments->transfer);
 }

@@ -73,8 +73,8 @@ TreeHash stored_subtree(std::span<const TreeHash> nodes, unsigned height) {
     for (std::size_t i = 0; i < count; i += 2) {
       const TreeHash &left = level[i], &right = level[i + 1];
       const bool zero = left == kZeroSubtree && right == kZeroSubtree;
-      level[i / 2] = zero ? kZeroSubtree
-                          : node_hash(actual_node(left, height), actual_node(right, height));
+      level[i / 2] =
+          zero ? kZeroSubtree : node_hash(actual_node(left, height), actual_node(right, height));
     }
   }
   return level[0];

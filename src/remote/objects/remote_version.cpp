@@ -20,7 +20,7 @@ constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
 // Flags next to the kind. The second one is a snapshot's: each branch has a writer.
 constexpr std::uint8_t kHasBase = 4, kHasWriter = 8;
-constexpr std::uint8_t kHasEmbedded = 16;  // a branch's
+constexpr std::uint8_t kHasEmbedded = 16;   // a branch's
 constexpr std::uint8_t kHasSignature = 32;  // a snapshot's
 constexpr std::uint64_t kMaxEmbeddedEndBytes = 64u << 20;
 constexpr std::size_t kMinEmbeddedBytes = 11;  // of an encoded one

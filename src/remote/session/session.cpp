@@ -102,9 +102,9 @@ std::string Session::going_back(const StoredHead& newest) const {
   if (seen.number == 0 || newest.hash == file_.seen_hash || newest.head.before == file_.seen_hash)
     return "";
   const bool is_older = now.number < seen.number;
-  const bool is_other = now.number == seen.number ||
-                        (witness.number != 0 && witness.number <= seen.number &&
-                         !remote_->has_head(seen) && remote_->has_head(witness));
+  const bool is_other =
+      now.number == seen.number || (witness.number != 0 && witness.number <= seen.number &&
+                                    !remote_->has_head(seen) && remote_->has_head(witness));
   if (!is_older && !is_other) return "";
   return fmt::format(
       "{}: the remote shows head {}, {}: an earlier pull has seen head {}. It was restored, or "

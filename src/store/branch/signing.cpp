@@ -98,10 +98,10 @@ class TreePieces {
 
 // The pages of trees in the version, ascending.
 std::set<PageNumber> tree_pages_of(const PageSource& now) {
-  constexpr std::size_t kMost = std::size_t{1} << 28;
+  constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
   std::set<PageNumber> out;
   PageNumber page = format::kFirstTreePage;
-  for (const PageNumber end = page + kMost; page < end;) {
+  for (const PageNumber end = page + kMaxTreePages; page < end;) {
     const std::size_t zeros = now.zeros_from(page, static_cast<std::size_t>(end - page));
     page += zeros;
     if (zeros == 0) out.insert(page++);
@@ -137,12 +137,11 @@ TreeHash update_tree(const OpenSigned& before, const Version& version, const Pag
 
 TreeHash new_tree(const Version& version, const PageSource& now, TreePieces& pieces) {
   std::set<PageNumber> old = tree_pages_of(now);
-  const TreeHash root =
-      root_of_content(now, version.region_bytes,
-                      [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-                        old.erase(format::tree_page(level, number));
-                        pieces.add(level, number, nodes);
-                      });
+  const TreeHash root = root_of_content(
+      now, version.region_bytes, [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
+        old.erase(format::tree_page(level, number));
+        pieces.add(level, number, nodes);
+      });
   for (const PageNumber page : old) pieces.add_zero(page);
   return root;
 }

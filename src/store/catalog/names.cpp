@@ -8,7 +8,6 @@
 #include "base/fail.hpp"
 #include "base/files/lock_holders.hpp"
 #include "format/wire/superblock.hpp"
-#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/snapshot_note.hpp"
 
 namespace vellum::store {
@@ -26,9 +25,8 @@ bool has_branch(const PackStore& store, const std::string& name) {
 }
 
 void remove_image_files(const PackStore& store, const std::string& branch) {
-  for (const char* name :
-       {kImageStateName, kTouchedName, kImageTailName, kImageName, kSnapshotNoteName,
-        kSignersName}) {
+  for (const char* name : {kImageStateName, kTouchedName, kImageTailName, kImageName,
+                           kSnapshotNoteName, kSignersName}) {
     const std::string file = store.branch_directory(branch) + "/" + name;
     if (store.fs().exists(file)) store.fs().unlink(file);
   }

@@ -15,8 +15,6 @@
 
 namespace vellum::store {
 
-inline constexpr const char* kSignersName = "signers";
-
 // None: any snapshot of the branch is accepted. Errc::corrupted. A file that an earlier branch of
 // this name has left does not count.
 std::vector<base::Ed25519Public> signers_of(const StoreDirectory& store, const std::string& branch);

@@ -126,8 +126,8 @@ std::string SignatureChecker::problem_of_chain(const SnapshotRef& ref, Signature
   const auto parent = read_if_there(store_, signature.parent_name);
   const bool is_signed = parent.has_value() && parent->signature.has_value();
   if (is_signed && base::sha256(statement_of(store_, *parent)) == signature.parent) return "";
-  const bool is_earlier = is_signed && parent->branch == ref.branch &&
-                          parent->signature->number < signature.number;
+  const bool is_earlier =
+      is_signed && parent->branch == ref.branch && parent->signature->number < signature.number;
   if (is_earlier) {
     return fmt::format("its parent '{}' is not the version that it was signed on",
                        signature.parent_name);

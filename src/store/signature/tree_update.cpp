@@ -141,8 +141,7 @@ TreeHash stored_node(const PageSource& with_tree, unsigned height, std::uint64_t
   const unsigned level = height / kLevelsPerTreePage, above = height % kLevelsPerTreePage;
   const std::uint64_t first = index << above;
   const TreeNodes nodes = read_nodes(with_tree, level, first / kNodesPerTreePage);
-  const auto below =
-      std::span(nodes).subspan(first % kNodesPerTreePage, std::size_t{1} << above);
+  const auto below = std::span(nodes).subspan(first % kNodesPerTreePage, std::size_t{1} << above);
   const TreeHash node = format::stored_subtree(below, level * kLevelsPerTreePage);
   return format::actual_node(node, height);
 }

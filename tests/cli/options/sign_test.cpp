@@ -23,7 +23,8 @@ class SignCommand : public CliTest {
   }
   void make_key(const std::string& to) {
     ASSERT_EQ(run_program({"openssl", "genpkey", "-algorithm", "ed25519", "-out", to}).status, 0);
-    ASSERT_EQ(run_program({"openssl", "pkey", "-in", to, "-pubout", "-out", to + ".pub"}).status, 0);
+    ASSERT_EQ(run_program({"openssl", "pkey", "-in", to, "-pubout", "-out", to + ".pub"}).status,
+              0);
   }
   Result verify(const std::string& key) const {
     return run({"verify", store_, "--signed-by", key + ".pub"});
@@ -39,9 +40,9 @@ TEST_F(SignCommand, SignsVerifiesAndLists) {
   const Result wrong = verify(other_);
   EXPECT_EQ(wrong.status, kUntrusted);
   EXPECT_TRUE(contains(wrong.out, "signed by another key")) << wrong.out;
-  EXPECT_EQ(run({"verify", store_, "--signed-by", other_ + ".pub", "--signed-by", key_ + ".pub"})
-                .status,
-            0);
+  EXPECT_EQ(
+      run({"verify", store_, "--signed-by", other_ + ".pub", "--signed-by", key_ + ".pub"}).status,
+      0);
 
   must({"snapshot", store_, "v2"});
   const auto json = run({"--json", "verify", store_, "--signed-by", key_ + ".pub"}).json();
@@ -131,7 +132,10 @@ TEST_F(ProveCommand, AProgramWithoutVellumChecksIt) {
     std::size_t offset, length;
   };
   const std::size_t end = content_.size() / 4096 * 4096;
-  for (const Case c : {Case{0, 4096}, {4096, 8192}, {12288, 5 * 4096}, {end, content_.size() - end},
+  for (const Case c : {Case{0, 4096},
+                       {4096, 8192},
+                       {12288, 5 * 4096},
+                       {end, content_.size() - end},
                        {0, content_.size()}}) {
     const std::string proof = path("proof" + std::to_string(c.offset + c.length));
     must({"prove", store_, "v1", std::to_string(c.offset) + "+" + std::to_string(c.length), "-o",

@@ -275,8 +275,7 @@ TEST_F(Signing, OnlyChangedTreePagesAreWritten) {
   set_sign_key_file("");
   model.store64(1235, 8, 5);
   snapshot(model, "c");
-  const std::uint64_t plain_bytes =
-      writer_->head().active_pack_end_bytes - before - signed_bytes;
+  const std::uint64_t plain_bytes = writer_->head().active_pack_end_bytes - before - signed_bytes;
   EXPECT_LT(signed_bytes, plain_bytes + 2048) << plain_bytes;
 }
 
@@ -303,8 +302,7 @@ TEST_F(Signing, APolicyRefusesOtherKeysAndNone) {
   set_sign_key_file("");
   EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { snapshot(model, "a"); }), "--sign-key"));
   set_sign_key_file(other_file_);
-  EXPECT_TRUE(
-      contains(error_text(Errc::untrusted, [&] { snapshot(model, "a"); }), "other.pem"));
+  EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { snapshot(model, "a"); }), "other.pem"));
   error_text(Errc::untrusted,
              [&] { snapshot_live_branch(*store_, "main", claim_name(*store_, "a"), ""); });
   EXPECT_FALSE(has_snapshot(*store_, "a"));
