@@ -24,6 +24,7 @@
 #include "store/catalog/key_file.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/newest_snapshots.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/check/check.hpp"
@@ -54,9 +55,12 @@ format::Superblock superblock_of(const StoreOptions& options) {
 // A snapshot that exists as long as this object.
 class Meanwhile {
  public:
-  Meanwhile(Store& store, const std::string& branch)
+  Meanwhile(Store& store, store::StoreDirectory& core, const std::string& branch)
       : store_(store), name_(fmt::format("meanwhile-{}-{}", getpid(), base::wall_clock_ns())) {
-    store_.create_snapshot(name_, branch);
+    if (sign_key_file().empty() && store::signers_of(core, branch).empty())
+      return store_.create_snapshot(name_, branch);
+    // Not by the branch's writer: the snapshot would become the parent of the next signed one.
+    store::name_live_branch_for_now(core, branch, store::claim_name(core, name_));
   }
   ~Meanwhile() {
     try {
@@ -325,7 +329,7 @@ void Store::create_branch(const std::string& name, const std::string& given,
     // A branch starts from packs. A snapshot checkpoints the journal's commits, and keeps them
     // until the branch does.
     names.reset();
-    meanwhile.emplace(*this, from_version);
+    meanwhile.emplace(*this, *impl_->core, from_version);
     names.emplace(*impl_->core);
     from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
   }

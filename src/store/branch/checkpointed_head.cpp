@@ -87,6 +87,12 @@ void name_version(StoreDirectory& store, const NameLock& claim, const std::strin
   store.create_snapshot(claim, ref);
 }
 
+void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
+                              const NameLock& claim) {
+  const CheckpointedHead head(store, branch);
+  store.create_snapshot(claim, head.head().branch, head.version(), "");
+}
+
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message) {
   const CheckpointedHead head(store, branch);

@@ -11,6 +11,7 @@
 #include "store/catalog/signing_key.hpp"
 #include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
+#include "store/signature/sign_key.hpp"
 #include "store/signature/signed_versions.hpp"
 #include "store/signature/tree_update.hpp"
 #include "store/support.hpp"
@@ -19,16 +20,6 @@ namespace vellum::store::test {
 namespace {
 
 using format::TreeHash;
-
-// Made by `openssl genpkey -algorithm ed25519`.
-constexpr const char* kKey =
-    "-----BEGIN PRIVATE KEY-----\n"
-    "MC4CAQAwBQYDK2VwBCIEIJ9wW8wYGFVVtx6Ta9zqPhuVmScgjF42egHLIKVjO/3X\n"
-    "-----END PRIVATE KEY-----\n";
-constexpr const char* kOtherKey =
-    "-----BEGIN PRIVATE KEY-----\n"
-    "MC4CAQAwBQYDK2VwBCIEIJ7ag7ucuuWK9eLORtDNukSSZjB3C0Njw/UrnyuQfTOA\n"
-    "-----END PRIVATE KEY-----\n";
 
 // Without zero subtrees, stored nodes or earlier versions.
 TreeHash plain_root(const std::vector<std::byte>& bytes) {
@@ -49,8 +40,8 @@ TreeHash plain_root(const std::vector<std::byte>& bytes) {
 class Signing : public ::testing::Test {
  protected:
   Signing() : store_(StoreDirectory::create(base::posix_fs(), dir_.path("s"), small_options())) {
-    key_file_ = write("key.pem", kKey);
-    other_file_ = write("other.pem", kOtherKey);
+    key_file_ = write("key.pem", kSignKey);
+    other_file_ = write("other.pem", kOtherSignKey);
     set_sign_key_file(key_file_);
     keys_ = {public_key_of(key_file_)};
   }
@@ -281,7 +272,7 @@ TEST_F(Signing, OnlyChangedTreePagesAreWritten) {
 
 TEST_F(Signing, KeysInEachFormatAreRead) {
   for (const auto& damaged :
-       {std::string(), std::string(kKey).substr(0, 60), std::string("x") + kKey[0]}) {
+       {std::string(), std::string(kSignKey).substr(0, 60), std::string("x") + kSignKey[0]}) {
     error_text(Errc::invalid_argument, [&] { public_key_of(write("bad", damaged)); });
     error_text(Errc::invalid_argument, [&] { read_public_key(write("bad", damaged)); });
   }
