@@ -510,11 +510,11 @@ TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
   for (const char* name : {"x", "y"}) {
     there.step(name);
     push_names(*other, {name});
-    EXPECT_ERRC(pull_newer(true), Errc::untrusted) << name;
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);
   }
   const auto warnings = pull_newer(false);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(contains(warnings[0], "an earlier pull has seen")) << warnings[0];
+  EXPECT_NE(warnings[0].find("an earlier pull has seen"), std::string::npos) << warnings[0];
   EXPECT_TRUE(pull_newer(true).empty());  // it was said
 }
 
