@@ -140,8 +140,7 @@ namespace {
 void add_expect_option(CLI::App& command, std::string& root) {
   command
       .add_option("--expect", root,
-                  "Refuse a remote without a snapshot that is signed with this root (log "
-                  "--signatures --json prints it)")
+                  "Refuse a remote without a snapshot that is signed with this root")
       ->type_name("ROOT")
       ->check(CLI::Validator(
           [](const std::string& text) {
