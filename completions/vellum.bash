@@ -19,17 +19,18 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size --encrypt --recipient" ;;
-    log | ls) echo '--graph --commits --number --grep --since --until --names --at' ;;
+    log | ls) echo '--graph --commits --signatures --number --grep --since --until --names --at' ;;
     show) echo '--stat' ;;
     diff) echo '--pages --summary --stat --exit-code' ;;
     heat) echo '--columns --svg --png' ;;
     blame) echo '--offset --length --pages' ;;
     cat) echo '--offset --length' ;;
+    prove) echo '--output' ;;
     import) echo '--message --metall --snapshot' ;;
     attach) echo '--message --snapshot' ;;
     backup) echo '--name --message --branch --stopped' ;;
     restore) echo '--force' ;;
-    branch) echo "$_vellum_encoding --rename --names" ;;
+    branch) echo "$_vellum_encoding --rename --only-signed --any-signer --names" ;;
     snapshot | tag) echo '--message --all --names' ;;
     rm) echo '--branch' ;;
     forget)
@@ -44,9 +45,9 @@ _vellum_options() {
     replicate)
       echo '--interval --take-over --keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --metrics --limit-rate --connections'
       ;;
-    pull) echo '--remote --packs --release --take-over --dry-run --limit-rate --connections' ;;
-    clone) echo '--at --lazy --limit-rate --connections' ;;
-    verify) echo '--read-data --from --at' ;;
+    pull) echo '--remote --packs --release --take-over --dry-run --only-newer --expect --limit-rate --connections' ;;
+    clone) echo '--at --lazy --expect --limit-rate --connections' ;;
+    verify) echo '--read-data --from --signed-by --at' ;;
     repair) echo '--from --to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
     mount) echo '--writable --background' ;;
@@ -56,7 +57,7 @@ _vellum_options() {
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --snapshot --no-gc --version --strict'
       ;;
   esac
-  echo '--help --json --quiet --no-progress --time-format --passphrase-file --passphrase-fd --key-file --key-command --identity'
+  echo '--help --json --quiet --no-progress --time-format --passphrase-file --passphrase-fd --key-file --key-command --identity --sign-key'
 }
 
 # What stands at a place after the command: _vellum_argument COMMAND PLACE REMOVES_BRANCHES
@@ -76,7 +77,7 @@ _vellum_argument() {
     help:1) echo command ;;
     recover:1 | backup:[2-9]* | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | ls:2 | show:2 | du:[2-9]* | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | du:[2-9]* | heat:2 | blame:2 | cat:2 | prove:2 | verify:[2-9]* | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     mount:2) echo directory ;;
@@ -85,7 +86,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier key remote push replicate pull clone group verify repair recover run mount top web'
+  local commands='help init log ls show stat du diff heat blame cat prove export import attach backup restore branch snapshot tag rm forget gc tier key remote push replicate pull clone group verify repair recover run mount top web'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -101,7 +102,7 @@ _vellum() {
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --from | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
         --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable | --since | --until | \
-        --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --recipient | --label)
+        --*passphrase-file | --*passphrase-fd | --*key-file | --*key-command | --identity | --sign-key | --expect | --signed-by | --only-signed | -o | --output | --recipient | --label)
         takes_value=yes
         ;;
       --)
@@ -125,7 +126,8 @@ _vellum() {
 
   if [[ $takes_value == yes ]]; then
     [[ $previous == --branch || $previous == --writable ]] && _vellum_names branch "$store" "$current"
-    if [[ $previous == --store || $previous == --file || $previous == --png || $previous == --identity ||
+    if [[ $previous == --store || $previous == --file || $previous == --png || $previous == --identity || $previous == --sign-key || $previous == --signed-by ||
+          $previous == --only-signed || $previous == -o || $previous == --output ||
       $previous == --*passphrase-file || $previous == --*key-file ]]; then
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")

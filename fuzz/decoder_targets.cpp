@@ -17,6 +17,8 @@ std::span<const Target> targets() {
       {"base_with_commits", fuzz_base_with_commits},
       {"version", fuzz_version},
       {"snapshot_ref", fuzz_snapshot_ref},
+      {"signers", fuzz_signers},
+      {"proof", fuzz_proof},
       {"gc_census", fuzz_gc_census},
       {"working_set", fuzz_working_set},
       {"key_slots", fuzz_key_slots},

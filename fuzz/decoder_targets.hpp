@@ -14,6 +14,8 @@ void fuzz_pack_header(View input);
 void fuzz_pack_trailer(View input);
 void fuzz_journal_header(View input);
 void fuzz_snapshot_ref(View input);
+void fuzz_signers(View input);
+void fuzz_proof(View input);
 void fuzz_gc_census(View input);
 void fuzz_working_set(View input);
 void fuzz_key_slots(View input);

@@ -3,6 +3,7 @@
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/key_slots.hpp"
+#include "format/signature/proof.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "seal.hpp"
@@ -46,6 +47,15 @@ void check_journal_header(View bytes) {
               h.branch_id == again.branch_id && h.created_ns == again.created_ns,
           "a journal header decodes to itself");
   require(format::name_problem(h.branch) == nullptr, "a journal's branch has a good name");
+}
+
+void check_signers(View bytes) {
+  const format::Uuid id = uuid_at(bytes, kStoreIdAt);
+  format::Signers signers, again;
+  if (format::decode_signers(bytes, id, signers) != nullptr) return;
+  require(format::decode_signers(format::encode_signers(signers, id), id, again) == nullptr &&
+              signers == again,
+          "signers decode to themselves");
 }
 
 void check_snapshot_ref(View bytes) {
@@ -175,6 +185,25 @@ void fuzz_snapshot_ref(View input) {
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
   check_snapshot_ref(sealed);
+}
+
+void fuzz_signers(View input) {
+  check_signers(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_signers(sealed);
+}
+
+void fuzz_proof(View input) {
+  format::PageProof proof, again;
+  if (format::decode_proof(input, proof) != nullptr) return;
+  require(format::decode_proof(format::encode_proof(proof), again) == nullptr && proof == again,
+          "a proof decodes to itself");
+  require(proof.pages <= format::kMaxProvenPages && proof.siblings.size() <= 2 * 34,
+          "a proof is bounded");
+  if (proof.pages > 64) return;
+  static_cast<void>(format::root_of_proof(
+      proof, std::vector<format::TreeHash>(static_cast<std::size_t>(proof.pages))));
 }
 
 void fuzz_gc_census(View input) {

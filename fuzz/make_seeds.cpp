@@ -44,6 +44,10 @@ void write_fixed_structures() {
   write("journal_header", "sample", header);
   write("snapshot_ref", "sample",
         format::encode_snapshot_ref(samples::snapshot_ref(), samples::store_id()));
+  write("snapshot_ref", "signed",
+        format::encode_snapshot_ref(samples::signed_snapshot_ref(), samples::store_id()));
+  write("signers", "sample", format::encode_signers(samples::signers(), samples::store_id()));
+  write("proof", "sample", format::encode_proof(samples::proof()));
   write("gc_census", "sample", format::encode_gc_census(samples::gc_census(), samples::store_id()));
   write("gc_census", "empty", format::encode_gc_census({}, samples::store_id()));
   write("working_set", "sample",

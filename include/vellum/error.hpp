@@ -30,6 +30,8 @@ enum class Errc : int {
   out_of_memory = 13,  // address space, memory or descriptors refused
   wrong_key = 15,      // the store is encrypted, and no key was given, or one that does not fit; or
                        // it is plain, and only encrypted ones are wanted
+  untrusted = 16,  // a version is not signed by a wanted key, or is not what was signed; a remote
+                   // shows an older or a forked head than before
 };
 
 // A short, stable name ("not_found") for logs and JSON.

@@ -82,6 +82,14 @@ struct PullOptions {
   bool take_over = false;
   // Only reports what would be fetched; for a lazy clone, only the versions. Not with `packs`.
   bool dry_run = false;
+  // Errc::untrusted, if the remote shows an older head than an earlier pull has seen, or one on another
+  // line: it was restored, or exchanged. Without this, the pull goes on, and the program `vellum` warns
+  // once. For stores that have pushed nothing there; take_over accepts any head.
+  bool only_newer = false;
+  // Errc::untrusted, unless a snapshot there is signed with this root: that of a version that is known
+  // to exist (Signature::root), as hexadecimal digits. Empty: any remote. The signatures are not
+  // checked: Store::check_signatures() does that.
+  std::string expect_root = {};
 };
 // Store::clone().
 struct CloneOptions {
@@ -89,6 +97,7 @@ struct CloneOptions {
   // The new store's packs stay at the remote, and pages are fetched when they are read, as with
   // Store::open() of a URL. The store can be written; its own data is local until it is pushed.
   bool lazy = false;
+  std::string expect_root = {};  // as in PullOptions
 };
 struct PulledVersion {
   std::string name;

@@ -31,6 +31,7 @@
 #include <vellum/remote.hpp>
 #include <vellum/remote_options.hpp>
 #include <vellum/report.hpp>
+#include <vellum/signature.hpp>
 #include <vellum/tier.hpp>
 
 namespace vellum {
@@ -72,6 +73,7 @@ struct VersionInfo {
   std::uint64_t bytes_added = 0;    // to packs, since the parent
   // For a branch: the encoding of its commits. Without a value: the store's (StoreOptions).
   std::optional<Encoding> encoding;
+  std::optional<Signature> signature;  // of a signed snapshot; not checked
 };
 
 struct GcOptions {
@@ -338,6 +340,22 @@ class Store {
   // Checks for damage, and names the versions that it affects. Damage is no error of the call.
   VerifyReport verify(const VerifyOptions& options = VerifyOptions(),
                       const ProgressFn& progress = nullptr) const;
+  // Checks signatures (vellum/signature.hpp): each of these snapshots, oldest first, has to be signed
+  // by one of the keys, to have the content that was signed, and to follow the signed version before
+  // it, if that is there. Without names: all snapshots. What is wrong is no error of the call. Reads
+  // the first version whole, and of each later one on the same branch what differs from the one before.
+  std::vector<SignatureCheck> check_signatures(const std::vector<PublicKey>& keys,
+                                               const std::vector<std::string>& versions = {}) const;
+  // A proof that the pages with these bytes belong to a signed version, for a program without Vellum:
+  // docs/format.md, Proofs. Reads these pages and a page of the tree for every seventh level.
+  // Errc::untrusted: the version has no signature, or its pages are not what was signed.
+  std::vector<std::byte> prove(const std::string& version, const ByteRange& range) const;
+  // Snapshots of the branch have to be signed by one of these keys: others are refused here
+  // (Errc::untrusted). No keys: none has to be. This is policy, not protection: whoever can write the
+  // store's files can change it, and a remote does not have it.
+  void set_signers(const std::string& branch, const std::vector<PublicKey>& keys);
+  std::vector<PublicKey> signers(const std::string& branch) const;
+
   // Saves every version that is whole into a new store, `destination`, which must not exist. The
   // corrupted store is only read, and no Store need be open on it. A version is saved if all of it
   // can be read and verified; for a corrupted name or journal, an older state is saved where the

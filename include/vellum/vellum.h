@@ -78,7 +78,8 @@ typedef enum vellum_errc {
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
   VELLUM_ERR_OUT_OF_MEMORY = 13,   /* address space, memory, descriptors refused */
   VELLUM_ERR_STOPPED = 14,         /* the program's own callback ended the call */
-  VELLUM_ERR_WRONG_KEY = 15        /* the store is encrypted: no key, or one that does not fit */
+  VELLUM_ERR_WRONG_KEY = 15,       /* the store is encrypted: no key, or one that does not fit */
+  VELLUM_ERR_UNTRUSTED = 16        /* not signed by a wanted key, or not what was signed */
 } vellum_errc;
 
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */
@@ -159,6 +160,10 @@ typedef struct vellum_key_source {
  * and until the first call: that of the environment (VELLUM_PASSPHRASE_FILE, VELLUM_KEY_FILE,
  * VELLUM_IDENTITY_FILE, VELLUM_KEY_COMMAND, VELLUM_KEY_FINGERPRINT, VELLUM_ENCRYPTED_ONLY). */
 int vellum_set_key_source(const vellum_key_source* source);
+
+/* The private key with which this process signs each snapshot that it makes: a file in PEM or
+ * OpenSSH's format (vellum/signature.hpp). "": none. NULL: that of VELLUM_SIGN_KEY_FILE. */
+int vellum_set_sign_key_file(const char* path);
 
 /* Creates a store. `path` must not exist, or be an empty directory; its parent must exist.
  * `options` may be NULL. */

@@ -55,6 +55,7 @@ from .errors import (
     ReadOnly,
     StoreNotFound,
     Unsupported,
+    Untrusted,
     WrongKey,
 )
 from .group import Group
@@ -124,6 +125,7 @@ __all__ = [
     "VersionInfo",
     "VersionSpace",
     "WriterReference",
+    "Untrusted",
     "WrongKey",
     "clone",
     "close_all",

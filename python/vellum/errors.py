@@ -20,6 +20,7 @@ __all__ = [
     "ReadOnly",
     "StoreNotFound",
     "Unsupported",
+    "Untrusted",
     "WrongKey",
 ]
 
@@ -151,11 +152,20 @@ class WrongKey(_OSFailure, PermissionError):
     number = _errno.EACCES
 
 
+class Untrusted(Error):
+    """A version is not signed by a wanted key, or is not what was signed; or a remote shows an older or a forked head
+    than before.
+    """
+
+    code = "untrusted"
+
+
 _BY_CODE: dict[str, type[Error]] = {
     kind.code: kind
     for kind in (
         InvalidArgument, NotFound, AlreadyExists, NotAStore, NewerFormat, Busy, ReadOnly, NoSpace, IOFailure,
         Corrupted, Poisoned, Unsupported, OutOfMemory, WrongKey,
+        Untrusted,
     )
 }  # fmt: skip
 

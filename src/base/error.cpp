@@ -35,6 +35,8 @@ const char* errc_name(Errc code) noexcept {
       return "out_of_memory";
     case Errc::wrong_key:
       return "wrong_key";
+    case Errc::untrusted:
+      return "untrusted";
   }
   return "unknown";  // a number from the C interface that no enumerator has
 }

@@ -72,6 +72,10 @@ void add_global_options(CLI::App& app, Context& context) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"iso", "human"}));
   add_key_options(app, context.keys);
+  app.add_option(
+         "--sign-key", context.sign_key,
+         "Signs each snapshot that is made: a private key of Ed25519, in PEM or OpenSSH's format")
+      ->type_name("FILE");
 }
 
 using AddCommand = void (*)(CLI::App&, Context&);
@@ -85,7 +89,8 @@ struct CommandGroup {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Keep versions", {add_init, add_snapshot, add_branch, add_rm, add_forget}},
-      {"Inspect versions", {add_log, add_show, add_diff, add_heat, add_blame, add_cat, add_web}},
+      {"Inspect versions",
+       {add_log, add_show, add_diff, add_heat, add_blame, add_cat, add_prove, add_web}},
       {"Files and programs",
        {add_run, add_mount, add_import, add_export, add_attach, add_backup, add_restore,
         add_recover}},
@@ -266,6 +271,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   }
   require_no_empty_value(app);
   use_keys(context.keys);
+  use_sign_key(context.sign_key);
   return run_action(context, arguments);
 }
 

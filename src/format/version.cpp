@@ -1,6 +1,7 @@
 #include "format/version.hpp"
 
 #include <cassert>
+#include <cstring>
 
 #include "format/wire/checks.hpp"
 #include "format/wire/commit_info.hpp"
@@ -14,6 +15,11 @@ namespace {
 
 constexpr WholeFileKind kRefKind{kSnapshotMagic, kMaxSnapshotRefBytes, "not a snapshot ref",
                                  "larger than any snapshot ref"};
+// With a signature, which an older Vellum does not know.
+constexpr WholeFileKind kSignedRefKind{kSignedSnapshotMagic, kMaxSnapshotRefBytes,
+                                       "not a snapshot ref", "larger than any snapshot ref"};
+constexpr WholeFileKind kSignersKind{kSignersMagic, kMaxSignersBytes, "not a list of signers",
+                                     "larger than any list of signers"};
 constexpr WholeFileKind kOrderKind{kSnapshotOrderMagic, kSnapshotOrderBytes,
                                    "not the order of snapshots", "larger than it can be"};
 constexpr WholeFileKind kNoteKind{kSnapshotNoteMagic, kSnapshotNoteBytes,
@@ -27,7 +33,8 @@ static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMax
               kMaxVersionBytes);
 static_assert(kMaxVersionBytes + kFrameHeaderBytes <= kMinJournalHalfBytes,
               "a base frame always fits");
-static_assert(kMaxVersionBytes + 2 * kMaxNameBytes + 64 <= kMaxSnapshotRefBytes);
+static_assert(kMaxVersionBytes + 3 * kMaxNameBytes + 256 <= kMaxSnapshotRefBytes);
+static_assert(kMaxSigners * sizeof(base::Ed25519Public) + 64 <= kMaxSignersBytes);
 
 // More map entries than a version can have: pages times the longest chain. The bound keeps sums far
 // from overflow.
@@ -119,16 +126,19 @@ std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const FileSea
   b.string(ref.branch);
   b.u64(static_cast<std::uint64_t>(ref.created_ns));
   b.varint(ref.order);
+  if (ref.signature.has_value()) write_signature(b, *ref.signature);
   b.bytes(encode_version(ref.version));
   assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxSnapshotRefBytes);
-  return encode_whole_file(kRefKind, body, seal);
+  return encode_whole_file(ref.signature.has_value() ? kSignedRefKind : kRefKind, body, seal);
 }
 
 const char* decode_snapshot_ref(std::span<const std::byte> bytes, const FileSeal& seal,
                                 SnapshotRef& out) {
   std::vector<std::byte> opened;
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kRefKind, bytes, seal, opened, body)) return problem;
+  const bool is_signed = has_magic(kSignedRefKind, bytes);
+  const WholeFileKind& kind = is_signed ? kSignedRefKind : kRefKind;
+  if (const char* problem = open_whole_file(kind, bytes, seal, opened, body)) return problem;
   ByteReader in(body);
   SnapshotRef ref;
   ref.name = in.string(kMaxNameBytes);
@@ -138,8 +148,52 @@ const char* decode_snapshot_ref(std::span<const std::byte> bytes, const FileSeal
   if (!in.ok() || ref.order == 0 || ref.order > kMaxSnapshotOrder) return "malformed";
   if (name_problem(ref.name) != nullptr) return "malformed snapshot name";
   if (name_problem(ref.branch) != nullptr) return "malformed branch name";
+  if (is_signed && !read_signature(in, ref.signature.emplace())) return "malformed signature";
   if (!decode_version(in.bytes(in.left()), ref.version)) return "malformed version";
   out = std::move(ref);
+  return nullptr;
+}
+
+SignedFacts signed_facts(const SnapshotRef& ref, const Uuid& store_id) {
+  const Version& v = ref.version;
+  return {.store_id = store_id,
+          .name = ref.name,
+          .branch = ref.branch,
+          .sequence = v.sequence,
+          .region_bytes = v.region_bytes,
+          .file_bytes = v.file_bytes.value_or(v.region_bytes),
+          .time_ns = v.time_ns,
+          .created_ns = ref.created_ns,
+          .message = v.message};
+}
+
+std::vector<std::byte> encode_signers(const Signers& signers, const FileSeal& seal) {
+  assert(!signers.keys.empty() && signers.keys.size() <= kMaxSigners);
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  b.varint(signers.branch_id);
+  b.varint(signers.keys.size());
+  for (const auto& key : signers.keys) b.bytes(key);
+  return encode_whole_file(kSignersKind, body, seal);
+}
+
+const char* decode_signers(std::span<const std::byte> bytes, const FileSeal& seal, Signers& out) {
+  std::vector<std::byte> opened;
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kSignersKind, bytes, seal, opened, body))
+    return problem;
+  ByteReader in(body);
+  Signers signers;
+  signers.branch_id = in.varint();
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count == 0 || count > kMaxSigners) return "malformed";
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto key = in.bytes(sizeof(base::Ed25519Public));
+    if (!in.ok()) return "malformed";
+    std::memcpy(signers.keys.emplace_back().data(), key.data(), key.size());
+  }
+  if (!in.done()) return "malformed";
+  out = std::move(signers);
   return nullptr;
 }
 

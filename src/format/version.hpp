@@ -1,10 +1,12 @@
 // format/version.hpp: an encoded Version, and the ref file that names one.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "format/signature/version_signature.hpp"
 #include "format/wire/seal.hpp"
 #include "format/wire/types.hpp"
 
@@ -24,8 +26,11 @@ struct SnapshotRef {
   // more in a file. 0: StoreDirectory::create_snapshot() assigns the next order.
   std::uint64_t order = 0;
   Version version;
+  std::optional<VersionSignature> signature = {};
   bool operator==(const SnapshotRef&) const = default;
 };
+// The facts of a ref that its signature covers.
+SignedFacts signed_facts(const SnapshotRef& ref, const Uuid& store_id);
 inline constexpr std::size_t kMaxSnapshotRefBytes = 64u << 10;
 inline constexpr std::uint64_t kMaxSnapshotOrder = INT64_MAX;
 
@@ -44,6 +49,19 @@ std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const FileSeal
 // nullptr, or a description of the error. `order` may be 0: no snapshot was ever created.
 const char* decode_snapshot_order(std::span<const std::byte> bytes, const FileSeal& seal,
                                   std::uint64_t& order);
+
+// branches/<name>/signers: the public keys of a branch whose snapshots have to be signed.
+struct Signers {
+  std::uint64_t branch_id = 0;
+  std::vector<base::Ed25519Public> keys;  // at least one
+  bool operator==(const Signers&) const = default;
+};
+inline constexpr std::size_t kMaxSigners = 64;
+inline constexpr std::size_t kMaxSignersBytes = 4096;
+
+std::vector<std::byte> encode_signers(const Signers& signers, const FileSeal& seal);
+// nullptr, or a description of the error.
+const char* decode_signers(std::span<const std::byte> bytes, const FileSeal& seal, Signers& out);
 
 // branches/<name>/snapshot: the snapshot with which a branch's next journal epoch starts. It is
 // overwritten in place before the ref is written, and is valid only for the epoch that it names.

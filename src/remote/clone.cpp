@@ -132,7 +132,10 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
     }
     Session session(*store, kDefaultRemoteName, source.objects);
     const bool brings_packs = !options.lazy && has_missing_pieces(fs, unfinished);
-    report = pull(session, {options.versions, brings_packs, false}, progress);
+    report = pull(
+        session,
+        {.versions = options.versions, .packs = brings_packs, .expect_root = options.expect_root},
+        progress);
   }
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "remote/holds.hpp"
 #include "remote/pieces/make_in_order.hpp"
@@ -62,7 +63,10 @@ class Pull {
         dry_run_(options.dry_run),
         is_lazy_(is_lazy(session)),
         threads_(std::min(kMaxReadingThreads, remote_.objects().connections())) {
-    head_ = session.newest_head().head;
+    newest_ = session.newest_head();
+    head_ = newest_.head;
+    check_head(options.only_newer);
+    require_root(options.expect_root);
     for (const std::string& name : options.versions) {
       const RemoteVersion* found = head_.find(name);
       if (found == nullptr) {
@@ -96,7 +100,10 @@ class Pull {
       if (action == Action::note && !dry_run_) note(*name);
     }
     if (!dry_run_) skip_orders_of(store_, head_);
-    if (to_do.empty() || (dry_run_ && is_lazy_)) return true;
+    if (to_do.empty() || (dry_run_ && is_lazy_)) {
+      if (!dry_run_) session_.note_seen(newest_);
+      return true;
+    }
     const store::GcExclusive no_gc = hold_what_gc_holds(store_);
     if (dry_run_) {
       count_pieces(to_do);
@@ -108,6 +115,7 @@ class Pull {
       publish(*name);
       note_working_set(*name);
     }
+    session_.note_seen(newest_);
     return true;
   }
   // Throws if a name was refused. The others have been pulled.
@@ -121,6 +129,26 @@ class Pull {
   }
 
  private:
+  void check_head(bool only_newer) {
+    if (takes_over_) return;
+    const std::string problem = session_.going_back(newest_);
+    if (problem.empty()) return;
+    if (only_newer) fail(Errc::untrusted, "{}", problem);
+    session_.warn(problem);
+  }
+
+  void require_root(const std::string& root) const {
+    if (root.empty()) return;
+    const bool has_root = std::ranges::any_of(head_.versions, [&](const RemoteVersion& version) {
+      return version.ref.signature.has_value() && base::hex(version.ref.signature->root) == root;
+    });
+    if (has_root) return;
+    fail(Errc::untrusted,
+         "{}: no version there has the root {}: the remote is older than wanted, or "
+         "another one",
+         remote_.objects().url(), root);
+  }
+
   // leave_newer: the remote has lost commits that the store has. note: the store has not noted that
   // the remote has the same head.
   enum class Action { nothing, leave, leave_newer, get, note, refuse };
@@ -157,8 +185,10 @@ class Pull {
     if (store::has_snapshot(store_, wanted)) {
       if (!name.is_branch) {
         const format::SnapshotRef here = store::read_snapshot(store_, wanted);
-        if (here.version == name.ref.version && here.created_ns == name.ref.created_ns)
+        if (here.version == name.ref.version && here.created_ns == name.ref.created_ns &&
+            here.signature == name.ref.signature) {
           return Action::nothing;
+        }
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
              remote_.objects().url());
@@ -424,6 +454,7 @@ class Pull {
   const ProgressFn& progress_;
   const bool takes_over_, dry_run_, is_lazy_;
   const std::size_t threads_;
+  StoredHead newest_;
   Head head_;
   std::vector<const RemoteVersion*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store

@@ -108,13 +108,15 @@ VersionToPush find_version(store::StoreDirectory& store, const std::string& name
   }
   out.snapshot = std::make_unique<store::KeptVersion>(store::resolve_kept(store, name));
   const store::ResolvedVersion& version = out.snapshot->version;
-  out.entry.ref = {name, version.branch, version.created_ns, version.order, version.version};
+  out.entry.ref = {name,          version.branch,  version.created_ns,
+                   version.order, version.version, version.signature};
   return out;
 }
 
 bool is_same_snapshot(const RemoteVersion& there, const RemoteVersion& here) {
   return !there.is_branch && there.ref.branch == here.ref.branch &&
-         there.ref.created_ns == here.ref.created_ns && there.ref.version == here.ref.version;
+         there.ref.created_ns == here.ref.created_ns && there.ref.version == here.ref.version &&
+         there.ref.signature == here.ref.signature;
 }
 
 std::size_t runs_in_common(const format::Version& a, const format::Version& b) {

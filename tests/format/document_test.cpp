@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "format/layout.hpp"
+#include "format/signature/hash_tree.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {
@@ -117,6 +118,13 @@ std::string small_magic(std::uint32_t magic) {
   return text;
 }
 
+std::vector<Row> tree_levels() {
+  std::vector<Row> out;
+  for (unsigned level = 0; level < kStoredLevels; ++level)
+    out.push_back({std::to_string(level), std::to_string(tree_page(level, 0))});
+  return out;
+}
+
 std::map<std::string, std::vector<Row>> expected_tables() {
   return {
       {"superblock", rows_of(kSuperblockFields)},
@@ -141,12 +149,14 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"record_flags", rows_of(kRecordFlagNumbers)},
       {"superblock_flags", rows_of(kSuperblockFlagNumbers)},
       {"limits", rows_of(kLimitNumbers)},
+      {"tree_levels", tree_levels()},
       {"magics",
        {{"superblock", escaped(kSuperblockMagic)},
         {"pack header", escaped(kPackMagic)},
         {"pack trailer", escaped(kPackTrailerMagic)},
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
+        {"signed snapshot ref", escaped(kSignedSnapshotMagic)},
         {"snapshot order", escaped(kSnapshotOrderMagic)},
         {"newest snapshots", escaped(kNewestSnapshotsMagic)},
         {"snapshot note", escaped(kSnapshotNoteMagic)},
@@ -156,8 +166,10 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"tiers", escaped(kTiersMagic)},
         {"tier id", escaped(kTierIdMagic)},
         {"key slots", escaped(kKeySlotsMagic)},
+        {"signers", escaped(kSignersMagic)},
         {"group", escaped(kGroupMagic)},
         {"group record", escaped(kGroupRecordMagic)},
+        {"proof", small_magic(kProofMagic)},
         {"record header", small_magic(kRecordMagic)},
         {"frame header", small_magic(kFrameMagic)}}},
   };

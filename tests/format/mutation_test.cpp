@@ -136,6 +136,19 @@ TEST(Mutation, SnapshotRef) {
   });
 }
 
+TEST(Mutation, SignedSnapshotRefAndSigners) {
+  const Bytes ref = encode_snapshot_ref(samples::signed_snapshot_ref(), samples::store_id());
+  always_detected(ref, ref.size(), [](const Bytes& b) {
+    SnapshotRef out;
+    return decode_snapshot_ref(b, samples::store_id(), out) == nullptr;
+  });
+  const Bytes signers = encode_signers(samples::signers(), samples::store_id());
+  always_detected(signers, signers.size(), [](const Bytes& b) {
+    Signers out;
+    return decode_signers(b, samples::store_id(), out) == nullptr;
+  });
+}
+
 TEST(Mutation, WorkingSet) {
   const Bytes good = encode_working_set(samples::working_set(), samples::store_id());
   always_detected(good, good.size(), [](const Bytes& b) {

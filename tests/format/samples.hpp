@@ -19,6 +19,7 @@
 #include "format/records/page_map.hpp"
 #include "format/records/record.hpp"
 #include "format/records/translation.hpp"
+#include "format/signature/proof.hpp"
 #include "format/space_note.hpp"
 #include "format/tiers.hpp"
 #include "format/version.hpp"
@@ -171,6 +172,32 @@ inline Version version() {
 inline SnapshotRef snapshot_ref() {
   return {"release-1", "main", 1700000001000000000, 300, version()};
 }
+
+inline SnapshotRef signed_snapshot_ref() {
+  SnapshotRef ref = snapshot_ref();
+  VersionSignature& s = ref.signature.emplace();
+  s.root.fill(std::byte{1});
+  s.parent_name = "release-0";
+  s.parent.fill(std::byte{2});
+  s.number = 300;
+  s.key.fill(std::byte{3});
+  s.signature.fill(std::byte{4});
+  return ref;
+}
+
+inline PageProof proof() {
+  PageProof out;
+  out.name = "release-1";
+  out.region_bytes = 20 * kPageBytes;
+  out.first_page = 5;
+  out.pages = 2;
+  out.context.fill(std::byte{5});
+  out.signature.fill(std::byte{6});
+  out.siblings.resize(sibling_places(out.region_bytes, 5, 2).size(), TreeHash{std::byte{7}});
+  return out;
+}
+
+inline Signers signers() { return {7, {{std::byte{1}}, {std::byte{2}}}}; }
 
 inline JournalHeader journal_header() {
   JournalHeader h;

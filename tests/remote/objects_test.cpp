@@ -36,6 +36,13 @@ std::vector<Structure> structures(const format::FileSeal& seal = store_id()) {
          if (problem == nullptr) again = encode_head(out, seal);
          return problem;
        }},
+      {"head with signature", encode_head(sample_head_with_signature(), seal),
+       [seal](const Bytes& bytes, Bytes& again) {
+         Head out;
+         const char* problem = decode_head(bytes, seal, out);
+         if (problem == nullptr) again = encode_head(out, seal);
+         return problem;
+       }},
       {"head with objects", encode_head(sample_head_with_objects(), seal),
        [seal](const Bytes& bytes, Bytes& again) {
          Head out;
@@ -106,6 +113,9 @@ TEST(RemoteObjects, RoundTrips) {
   Head head;
   ASSERT_EQ(decode_head(encode_head(sample_head(), store_id()), store_id(), head), nullptr);
   EXPECT_EQ(head, sample_head());
+  ASSERT_EQ(decode_head(encode_head(sample_head_with_signature(), store_id()), store_id(), head),
+            nullptr);
+  EXPECT_EQ(head, sample_head_with_signature());
   EXPECT_EQ(head.find("night"), &head.versions[1]);
   EXPECT_EQ(head.find("nigh"), nullptr);
   std::vector<PieceRecord> records;

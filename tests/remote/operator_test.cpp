@@ -535,5 +535,48 @@ TEST_F(OperatorTest, ALinkInTheCacheOfRemotesIsNotFollowed) {
   expect_contents(*clone_to("c"), contents);
 }
 
+// A store that only pulls remembers the newest head.
+TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
+  make(1);
+  push_all(*store);
+  copy_remote();
+  const auto copy = clone_to("c");
+  step("s1");
+  push_all(*store);
+  const auto pull_newer = [&](bool only_newer) {
+    Session session(*copy, "origin");
+    pull(session, {.only_newer = only_newer}, nullptr);
+    return session.warnings();
+  };
+  EXPECT_TRUE(pull_newer(true).empty());
+  EXPECT_TRUE(pull_newer(true).empty());  // the same head again
+  fs::copy(dir.path("r"), dir.path("newer"), fs::copy_options::recursive);
+  restore_remote();
+  EXPECT_ERRC(pull_newer(true), Errc::untrusted);
+  EXPECT_ERRC(pull_newer(true), Errc::untrusted);  // it has learned nothing from it
+
+  // Another store has gone on from the older copy: as many heads, and then more.
+  const auto other = clone_to("other");
+  Line there(*other, "side", 7);
+  there.begin();
+  for (const char* name : {"x", "y"}) {
+    there.step(name);
+    push_names(*other, {name});
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);
+  }
+  const auto warnings = pull_newer(false);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("an earlier pull has seen"), std::string::npos) << warnings[0];
+  EXPECT_TRUE(pull_newer(true).empty());  // it was said
+}
+
+TEST_F(OperatorTest, AnExpectedRootHasToBeThere) {
+  make(1);
+  push_all(*store);
+  EXPECT_ERRC(
+      clone(base::posix_fs(), url(), dir.path("c"), {.expect_root = std::string(64, 'a')}, nullptr),
+      Errc::untrusted);
+}
+
 }  // namespace
 }  // namespace vellum::remote::test

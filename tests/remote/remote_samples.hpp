@@ -61,6 +61,19 @@ inline Head sample_head() {
   return head;
 }
 
+// The same with a signed snapshot.
+inline Head sample_head_with_signature() {
+  Head head = sample_head();
+  format::VersionSignature& s = head.versions[1].ref.signature.emplace();
+  s.root = filled<32>(11);
+  s.parent_name = "dusk";
+  s.parent = filled<32>(12);
+  s.number = 2;
+  s.key = filled<32>(13);
+  s.signature = filled<64>(14);
+  return head;
+}
+
 // The same with a branch of which this head, and one before it, have objects.
 inline Head sample_head_with_objects() {
   Head head = sample_head();

@@ -19,6 +19,7 @@ functions! {
         out: *mut *mut vellum_store,
     ) -> c_int;
     fn vellum_set_key_source(source: *const vellum_key_source) -> c_int;
+    fn vellum_set_sign_key_file(path: *const c_char) -> c_int;
     fn vellum_store_open_or_create(
         path: *const c_char,
         options: *const vellum_store_options,

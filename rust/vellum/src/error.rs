@@ -41,6 +41,9 @@ pub enum Error {
     Stopped(String),
     /// The store is encrypted, and no key was given, or one that does not fit.
     WrongKey(String),
+    /// A version is not signed by a wanted key, or is not what was signed; or a remote shows an older or a forked
+    /// head than before.
+    Untrusted(String),
     /// An error of a newer library.
     Other(i32, String),
 }
@@ -64,6 +67,7 @@ impl Error {
             | Error::OutOfMemory(message)
             | Error::Stopped(message)
             | Error::WrongKey(message)
+            | Error::Untrusted(message)
             | Error::Other(_, message) => message,
         }
     }
@@ -85,6 +89,7 @@ impl Error {
             vellum_sys::VELLUM_ERR_OUT_OF_MEMORY => Error::OutOfMemory(message),
             vellum_sys::VELLUM_ERR_STOPPED => Error::Stopped(message),
             vellum_sys::VELLUM_ERR_WRONG_KEY => Error::WrongKey(message),
+            vellum_sys::VELLUM_ERR_UNTRUSTED => Error::Untrusted(message),
             other => Error::Other(other, message),
         }
     }

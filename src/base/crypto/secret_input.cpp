@@ -16,14 +16,14 @@
 namespace vellum::base {
 namespace {
 
-class Descriptor {
+class OwnDescriptor {
  public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
+  explicit OwnDescriptor(int fd) noexcept : fd_(fd) {}
+  ~OwnDescriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  OwnDescriptor(const OwnDescriptor&) = delete;
+  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
   int get() const noexcept { return fd_; }
 
  private:
@@ -87,7 +87,7 @@ Secret read_secret(int fd, const std::string& what) {
 }
 
 Secret read_secret_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail_errno(path, errno);
   return read_secret(file.get(), path);
 }
@@ -95,10 +95,10 @@ Secret read_secret_file(const std::string& path) {
 Secret read_secret_command(const std::string& command) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno("key command", errno);
-  const Descriptor from(ends[0]);
+  const OwnDescriptor from(ends[0]);
   pid_t child = -1;
   {
-    const Descriptor to(ends[1]);
+    const OwnDescriptor to(ends[1]);
     child = start(command, to.get());
   }
   Secret out;

@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/options/encoding_arguments.hpp"
@@ -18,6 +19,8 @@ struct BranchArguments {
   std::optional<std::string> new_name;
   EncodingArguments encoding;
   bool names_only = false;
+  std::vector<std::string> signers;  // files
+  bool any_signer = false;
 };
 
 int make_branch(Context& context, BranchArguments arguments) {
@@ -50,7 +53,25 @@ int rename_branch(Context& context, const BranchArguments& arguments) {
   return kExitOk;
 }
 
+int set_policy(Context& context, const BranchArguments& arguments) {
+  if (!arguments.name)
+    fail(Errc::invalid_argument, "--only-signed and --any-signer need NAME, a branch");
+  std::vector<PublicKey> keys;
+  for (const std::string& file : arguments.signers) keys.push_back(read_public_key(file));
+  Store store = Store::open(arguments.store);
+  store.set_signers(*arguments.name, keys);
+  Json list = Json::array();
+  for (const PublicKey& key : keys) list.push_back(base::hex(key));
+  context.report(
+      Json{{"store", store.path()}, {"name", *arguments.name}, {"signers", std::move(list)}},
+      keys.empty() ? fmt::format("snapshots of branch '{}' need no signature", *arguments.name)
+                   : fmt::format("snapshots of branch '{}' need a signature by {}", *arguments.name,
+                                 counted(keys.size(), "key")));
+  return kExitOk;
+}
+
 int run_branch(Context& context, const BranchArguments& arguments) {
+  if (!arguments.signers.empty() || arguments.any_signer) return set_policy(context, arguments);
   if (arguments.new_name) return rename_branch(context, arguments);
   if (arguments.name) {
     return make_branch(context, arguments);
@@ -78,6 +99,22 @@ void add_branch(CLI::App& app, Context& context) {
           ->type_name("NEW")
           ->excludes(from);
   add_encoding_options(*command, arguments->encoding);
+  CLI::Option* signers =
+      command
+          ->add_option("--only-signed", arguments->signers,
+                       "Refuse snapshots of branch NAME that no key of these files has signed: "
+                       "public keys of Ed25519")
+          ->type_name("FILE")
+          ->expected(1)
+          ->take_all()
+          ->excludes(from)
+          ->excludes(rename);
+  command
+      ->add_flag("--any-signer", arguments->any_signer,
+                 "Accept snapshots of branch NAME without a signature again")
+      ->excludes(from)
+      ->excludes(rename)
+      ->excludes(signers);
   command->add_flag("--names", arguments->names_only, "List only names, one on each line")
       ->excludes(rename);
 }

@@ -1,7 +1,11 @@
 // cli/commands/cmd_verify.cpp: vellum verify: checks for damage, and names the affected versions.
 #include <memory>
 #include <set>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
@@ -15,6 +19,8 @@ namespace {
 struct VerifyArguments {
   std::string store, from, at;
   bool read_data = false;
+  std::vector<std::string> versions;
+  std::vector<std::string> signers;  // files
 };
 
 VerifyReport verify(Context& context, const Store& store, bool read_data) {
@@ -63,7 +69,61 @@ void print_text(Context& context, const VerifyReport& report) {
                          human_bytes(report.bytes_read));
 }
 
+Json check_json(const SignatureCheck& check) {
+  return Json{{"name", check.name},
+              {"ok", check.problem.empty()},
+              {"problem", check.problem.empty() ? Json(nullptr) : Json(check.problem)},
+              {"signature", check.is_signed ? signature_json(check.signature) : Json(nullptr)},
+              {"chain_ends_before",
+               check.chain_ends_before.empty() ? Json(nullptr) : Json(check.chain_ends_before)}};
+}
+
+void print_check(Output& out, const SignatureCheck& check) {
+  const std::string name = printable(check.name);
+  if (!check.problem.empty()) {
+    out.print_text("untrusted  '{}': {}\n", name, printable(check.problem));
+    return;
+  }
+  out.print_text("signed     '{}', number {}, by {}{}\n", name, check.signature.number,
+                 base::hex(std::span(check.signature.key).first(8)),
+                 check.chain_ends_before.empty()
+                     ? ""
+                     : fmt::format("; '{}', which it was signed on, is not here",
+                                   printable(check.chain_ends_before)));
+}
+
+// Of a store, or of a remote that is given by its URL: both are read whole.
+int verify_signatures(Context& context, const VerifyArguments& arguments) {
+  if (arguments.read_data || !arguments.from.empty()) {
+    fail(Errc::invalid_argument, "--signed-by excludes --read-data and --from");
+  }
+  std::vector<PublicKey> keys;
+  for (const std::string& file : arguments.signers) keys.push_back(read_public_key(file));
+  const Store store = Store::open(arguments.store);
+  const auto checks = store.check_signatures(keys, arguments.versions);
+  std::size_t bad = 0;
+  Json list = Json::array();
+  for (const SignatureCheck& check : checks) {
+    bad += check.problem.empty() ? 0 : 1;
+    list.push_back(check_json(check));
+    if (!context.json && !context.quiet) print_check(context.out, check);
+  }
+  const Json object{{"store", store.path()}, {"ok", bad == 0}, {"versions", std::move(list)}};
+  if (bad == 0) {
+    if (context.json) context.out.print_json(object);
+    return kExitOk;
+  }
+  if (context.json) context.begin_object(object);
+  fail(Errc::untrusted, "{}: {} of {} not to be trusted", store.path(), bad,
+       counted(checks.size(), "version"));
+}
+
 int run_verify(Context& context, const VerifyArguments& arguments) {
+  if (!arguments.signers.empty()) return verify_signatures(context, arguments);
+  if (!arguments.versions.empty()) {
+    fail(Errc::invalid_argument,
+         "VERSION is for --signed-by: without it, the whole store is checked");
+  }
   if (remote::is_remote_url(arguments.store)) {
     return verify_remote(context, url_at_time(arguments.store, arguments.at), arguments.read_data,
                          arguments.from);
@@ -96,6 +156,15 @@ void add_verify(CLI::App& app, Context& context) {
   CLI::App* command = add_command(
       app, context, "verify", "Check for damage, and name the affected versions", arguments->store,
       [&context, arguments] { return run_verify(context, *arguments); });
+  command->add_option("VERSION", arguments->versions,
+                      "With --signed-by: the snapshots to check (default: all)");
+  command
+      ->add_option("--signed-by", arguments->signers,
+                   "Check that snapshots are signed by a key of these files, and are what was "
+                   "signed: public keys of Ed25519, in PEM or OpenSSH's format")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--read-data", arguments->read_data,
                     "Read and check every byte that a version needs, not only the structure");
   command

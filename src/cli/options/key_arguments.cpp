@@ -9,9 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
+
+#include <vellum/signature.hpp>
 
 #include "base/crypto/secret.hpp"
 #include "base/fail.hpp"
@@ -189,6 +193,12 @@ KeySource first_key(const KeySource& given, const std::string& recipient) {
   const bool makes_slot = !given.passphrase_file.empty() || given.passphrase_fd >= 0 ||
                           !given.key_file.empty() || !given.command.empty();
   return new_key(makes_slot ? given : key_source_of_environment());
+}
+
+void use_sign_key(const std::string& file) {
+  if (file.empty()) return;
+  static_cast<void>(public_key_of(file));
+  ::setenv("VELLUM_SIGN_KEY_FILE", std::filesystem::absolute(file).c_str(), 1);
 }
 
 void use_keys(const KeySource& given) {

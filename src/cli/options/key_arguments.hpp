@@ -23,4 +23,8 @@ KeySource first_key(const KeySource& given, const std::string& recipient);
 // is a terminal. With a given secret, every store has to be encrypted, or have an encrypted remote.
 void use_keys(const KeySource& given);
 
+// Makes `file`, unless it is empty, the key that signs, also for the programs that `vellum run` starts.
+// Throws if it has no key.
+void use_sign_key(const std::string& file);
+
 }  // namespace vellum::cli

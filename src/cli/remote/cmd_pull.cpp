@@ -20,8 +20,9 @@ struct PullArguments {
   std::string store, url, directory;
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
-  std::string at;
+  std::string at, root;
   bool lazy = false, packs = false, release = false, take_over = false, dry_run = false;
+  bool only_newer = false;
   TransferArguments transfer;
 };
 
@@ -86,8 +87,12 @@ int run_pull(Context& context, const PullArguments& arguments) {
       *store, arguments.remote,
       arguments.transfer.open(remote::read_remote_file(*store, arguments.remote).url));
   ProgressMeter meter("pull", context.progress_wanted());
-  const PullOptions options{arguments.names, arguments.packs, arguments.take_over,
-                            arguments.dry_run};
+  const PullOptions options{.versions = arguments.names,
+                            .packs = arguments.packs,
+                            .take_over = arguments.take_over,
+                            .dry_run = arguments.dry_run,
+                            .only_newer = arguments.only_newer,
+                            .expect_root = arguments.root};
   const WarnAtEnd warns{session.warnings()};
   const auto report = remote::pull(session, options, meter.callback());
   Json object{
@@ -130,13 +135,31 @@ int run_clone(Context& context, const PullArguments& arguments) {
     const auto source =
         remote::open_clone_source(base::posix_fs(), url, arguments.transfer.open(url));
     report = remote::clone(base::posix_fs(), source, arguments.directory,
-                           {names_at(source, arguments.names), arguments.lazy}, meter.callback());
+                           {names_at(source, arguments.names), arguments.lazy, arguments.root}, meter.callback());
   });
   Json object{{"url", url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report, false) +
                              (arguments.lazy ? "; their packs remain at the remote" : ""));
   return kExitOk;
+}
+
+}  // namespace
+
+namespace {
+
+void add_expect_option(CLI::App& command, std::string& root) {
+  command
+      .add_option("--expect", root,
+                  "Refuse a remote without a snapshot that is signed with this root")
+      ->type_name("ROOT")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool good = text.size() == 64 &&
+                              text.find_first_not_of("0123456789abcdef") == std::string::npos;
+            return good ? "" : "it has 64 hexadecimal digits";
+          },
+          "", "root"));
 }
 
 }  // namespace
@@ -161,6 +184,10 @@ void add_pull(CLI::App& app, Context& context) {
       ->needs(packs);
   command->add_flag("--dry-run", arguments->dry_run, "Only report what would be fetched")
       ->excludes(packs);
+  command->add_flag(
+      "--only-newer", arguments->only_newer,
+      "Refuse a remote that shows an older or another head than an earlier pull has seen");
+  add_expect_option(*command, arguments->root);
   add_transfer_options(*command, arguments->transfer);
 }
 
@@ -180,6 +207,7 @@ void add_clone(CLI::App& app, Context& context) {
       ->add_flag("--lazy", arguments->lazy,
                  "Leave the packs at the remote, and fetch pages when they are read")
       ->excludes(at);
+  add_expect_option(*command, arguments->root);
   add_transfer_options(*command, arguments->transfer);
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };

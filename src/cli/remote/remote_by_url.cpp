@@ -28,6 +28,8 @@ VersionInfo info_of_name(const remote::RemoteVersion& name) {
   out.file_bytes = version.file_bytes.value_or(version.region_bytes);
   out.pages_changed = version.pages_changed;
   out.bytes_added = version.bytes_added;
+  if (const auto& s = name.ref.signature)
+    out.signature = Signature{s->key, s->signature, s->root, s->number, s->parent_name, s->parent};
   if (name.encoding.has_value()) out.encoding = region::from_format(*name.encoding);
   return out;
 }

@@ -26,6 +26,8 @@ struct Context {
   const std::string* store = nullptr;
   // The secrets that open encrypted stores.
   KeySource keys;
+  // A file with the key that signs snapshots; empty: that of the environment.
+  std::string sign_key;
   // The arguments after -- of `vellum run`.
   std::vector<std::string> program;
   Output out;
@@ -70,6 +72,7 @@ void add_diff(CLI::App& app, Context& context);
 void add_heat(CLI::App& app, Context& context);
 void add_blame(CLI::App& app, Context& context);
 void add_cat(CLI::App& app, Context& context);
+void add_prove(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_attach(CLI::App& app, Context& context);

@@ -30,6 +30,8 @@ int exit_status(Errc code) noexcept {
       return 11;
     case Errc::wrong_key:
       return kExitWrongKey;
+    case Errc::untrusted:
+      return kExitUntrusted;
     case Errc::unsupported:
     case Errc::out_of_memory:
       return kExitOther;

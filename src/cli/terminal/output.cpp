@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/bytes/codec.hpp"
+#include "base/bytes/hex.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 
@@ -250,24 +251,35 @@ Json encoding_json(const Encoding& e) {
               {"hash", hash_name(e.hash)}};
 }
 
+Json signature_json(const Signature& signature) {
+  return Json{{"key", base::hex(signature.key)},
+              {"number", signature.number},
+              {"root", base::hex(signature.root)},
+              {"parent", signature.parent.empty() ? Json(nullptr) : Json(signature.parent)},
+              {"parent_hash", base::hex(signature.parent_hash)},
+              {"signature", base::hex(signature.bytes)}};
+}
+
 Json version_json(const VersionInfo& version) {
-  return Json{{"name", version.name},
-              {"kind", kind_name(version)},
-              {"branch", version.branch},
-              {"sequence", version.sequence},
-              {"time", utc_time_full(version.committed_at)},
-              {"time_ns", base::nanoseconds_of(version.committed_at)},
-              {"created", utc_time_full(version.created_at)},
-              {"created_ns", base::nanoseconds_of(version.created_at)},
-              {"order", kind_name(version) == std::string_view("snapshot") ? Json(version.order)
-                                                                           : Json(nullptr)},
-              {"message", version.message},
-              {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},
-              {"region_bytes", version.region_bytes},
-              {"file_bytes", version.file_bytes},
-              {"pages_changed", version.pages_changed},
-              {"bytes_added", version.bytes_added},
-              {"encoding", version.encoding ? encoding_json(*version.encoding) : Json(nullptr)}};
+  return Json{
+      {"name", version.name},
+      {"kind", kind_name(version)},
+      {"branch", version.branch},
+      {"sequence", version.sequence},
+      {"time", utc_time_full(version.committed_at)},
+      {"time_ns", base::nanoseconds_of(version.committed_at)},
+      {"created", utc_time_full(version.created_at)},
+      {"created_ns", base::nanoseconds_of(version.created_at)},
+      {"order",
+       kind_name(version) == std::string_view("snapshot") ? Json(version.order) : Json(nullptr)},
+      {"message", version.message},
+      {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},
+      {"region_bytes", version.region_bytes},
+      {"file_bytes", version.file_bytes},
+      {"pages_changed", version.pages_changed},
+      {"bytes_added", version.bytes_added},
+      {"encoding", version.encoding ? encoding_json(*version.encoding) : Json(nullptr)},
+      {"signature", version.signature ? signature_json(*version.signature) : Json(nullptr)}};
 }
 
 }  // namespace vellum::cli

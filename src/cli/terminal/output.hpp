@@ -85,6 +85,8 @@ const char* kind_name(const VersionInfo& version) noexcept;  // "branch" or "sna
 
 // compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash
 Json encoding_json(const Encoding& encoding);
+// key, number, root, parent, parent_hash, signature: bytes in hexadecimal digits
+Json signature_json(const Signature& signature);
 Json version_json(const VersionInfo& version);
 
 }  // namespace vellum::cli

@@ -30,6 +30,7 @@ static_assert(VELLUM_ERR_POISONED == static_cast<int>(Errc::poisoned));
 static_assert(VELLUM_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory));
 static_assert(VELLUM_ERR_WRONG_KEY == static_cast<int>(Errc::wrong_key));
+static_assert(VELLUM_ERR_UNTRUSTED == static_cast<int>(Errc::untrusted));
 
 // The fixed size needs no allocation to record an error. Longer messages are truncated.
 thread_local char last_message[2048] = "";
@@ -101,7 +102,7 @@ extern "C" {
 
 const char* vellum_errc_name(int code) {
   if (code == VELLUM_ERR_STOPPED) return "stopped";  // in C++ the callback's exception passes
-  if (code < VELLUM_OK || code > VELLUM_ERR_WRONG_KEY) {
+  if (code < VELLUM_OK || code > VELLUM_ERR_UNTRUSTED) {
     return "unknown";
   }
   return vellum::errc_name(static_cast<vellum::Errc>(code));

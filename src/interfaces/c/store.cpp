@@ -1,6 +1,7 @@
 // vellum_store and its versions: see vellum.h.
 #include <cassert>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -160,6 +161,13 @@ int vellum_set_key_source(const vellum_key_source* source) {
     out.fingerprint = text(given.fingerprint);
     out.encrypted_only = given.encrypted_only != 0;
     vellum::set_key_source(out);
+  });
+}
+
+int vellum_set_sign_key_file(const char* path) {
+  return guarded([&] {
+    const char* const given = path == nullptr ? ::secure_getenv("VELLUM_SIGN_KEY_FILE") : path;
+    vellum::set_sign_key_file(given == nullptr ? "" : given);
   });
 }
 

@@ -24,6 +24,7 @@
 #include "store/catalog/key_file.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/newest_snapshots.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/check/check.hpp"
@@ -54,9 +55,14 @@ format::Superblock superblock_of(const StoreOptions& options) {
 // A snapshot that exists as long as this object.
 class Meanwhile {
  public:
-  Meanwhile(Store& store, const std::string& branch)
+  Meanwhile(Store& store, store::StoreDirectory& core, const std::string& branch)
       : store_(store), name_(fmt::format("meanwhile-{}-{}", getpid(), base::wall_clock_ns())) {
-    store_.create_snapshot(name_, branch);
+    if (sign_key_file().empty() && store::signers_of(core, branch).empty()) {
+      store_.create_snapshot(name_, branch);
+    } else {
+      // Not by the branch's writer: the snapshot would become the parent of the next signed one.
+      store::name_live_branch_for_now(core, branch, store::claim_name(core, name_));
+    }
   }
   ~Meanwhile() {
     try {
@@ -91,6 +97,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.pages_changed = resolved.version.pages_changed;
   info.file_bytes = head.file_bytes.value_or(head.region_bytes);
   info.bytes_added = resolved.version.bytes_added;
+  if (resolved.signature.has_value()) info.signature = store::public_form(*resolved.signature);
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
   return info;
 }
@@ -324,7 +331,7 @@ void Store::create_branch(const std::string& name, const std::string& given,
     // A branch starts from packs. A snapshot checkpoints the journal's commits, and keeps them
     // until the branch does.
     names.reset();
-    meanwhile.emplace(*this, from_version);
+    meanwhile.emplace(*this, *impl_->core, from_version);
     names.emplace(*impl_->core);
     from.version = store::resolve_version(*impl_->core, meanwhile->name()).version;
   }
@@ -343,9 +350,8 @@ void Store::create_snapshot(const std::string& name, const std::string& given,
   }
   if (store::parse_commit_name(from_version))
     return store::snapshot_live_branch(*impl_->core, from_version, claim, message);
-  const store::NamesShared names(*impl_->core);
-  const auto from = store::resolve_version(*impl_->core, from_version);
-  impl_->core->create_snapshot(claim, from.branch, from.version, message);
+  const auto from = store::resolve_kept(*impl_->core, from_version);
+  store::name_version(*impl_->core, claim, from.version.branch, from.version.version, message);
 }
 
 void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to_branch(name); }

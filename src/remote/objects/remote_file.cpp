@@ -21,6 +21,7 @@ constexpr std::uint64_t kOneWriterFlag = 1;
 constexpr std::uint64_t kPullingFlag = 2;  // each branch has the head of an unfinished pull
 constexpr std::uint64_t kObjectsKeyFlag = 4;
 constexpr std::uint64_t kLockFlag = 8;
+constexpr std::uint64_t kSeenHeadFlag = 16;
 constexpr std::size_t kMinBranchBytes = 74;
 
 }  // namespace
@@ -34,7 +35,8 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
       file.branches, [](const SeenBranch& branch) { return branch.pulling != WriteId{}; });
   w.varint((file.one_writer ? kOneWriterFlag : 0) | (is_pulling ? kPullingFlag : 0) |
            (file.objects_key.has_value() ? kObjectsKeyFlag : 0) |
-           (file.lock.has_value() ? kLockFlag : 0));
+           (file.lock.has_value() ? kLockFlag : 0) |
+           (file.seen_head.number != 0 ? kSeenHeadFlag : 0));
   file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
@@ -64,6 +66,11 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
     w.varint(static_cast<std::uint64_t>(file.lock->duration.count()));
     w.u64(static_cast<std::uint64_t>(file.lock->renewed_ns));
   }
+  if (file.seen_head.number != 0) {
+    w.u64(file.seen_head.number);
+    w.bytes(file.seen_head.write_id);
+    w.bytes(file.seen_hash);
+  }
   return encode_whole_file(kRemoteFile, body, seal);
 }
 
@@ -82,7 +89,8 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
   out.one_writer = (flags & kOneWriterFlag) != 0;
   if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
-  constexpr std::uint64_t kFlags = kOneWriterFlag | kPullingFlag | kObjectsKeyFlag | kLockFlag;
+  constexpr std::uint64_t kFlags =
+      kOneWriterFlag | kPullingFlag | kObjectsKeyFlag | kLockFlag | kSeenHeadFlag;
   if (!in.ok() || flags > (is_old ? kOneWriterFlag : kFlags) || count > in.left() / kMinBranchBytes)
     return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));
@@ -119,6 +127,12 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::F
       if (seconds == 0 || seconds > static_cast<std::uint64_t>(kMaxLock.count()))
         return "malformed";
       out.lock = {std::chrono::seconds(seconds), static_cast<std::int64_t>(in.u64())};
+    }
+    if ((flags & kSeenHeadFlag) != 0) {
+      out.seen_head.number = in.u64();
+      read_bytes(in, out.seen_head.write_id);
+      read_bytes(in, out.seen_hash);
+      if (out.seen_head.number == 0) return "malformed";
     }
   }
   return in.done() ? nullptr : "malformed";

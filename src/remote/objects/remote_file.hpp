@@ -67,6 +67,10 @@ struct RemoteFile {
   base::Sha256 key_slots_hash{};
   std::optional<ObjectsKeyEntry> objects_key;  // only in a plain store
   std::optional<RemoteLock> lock;
+  // Of a store that has published no head there: the newest head that a pull has seen, and the hash
+  // of its frame. Number 0: none.
+  HeadId seen_head;
+  base::Sha256 seen_hash{};
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

@@ -20,7 +20,8 @@ constexpr std::uint64_t kMaxTimesPacked = 256;
 constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
 // Flags next to the kind. The second one is a snapshot's: each branch has a writer.
 constexpr std::uint8_t kHasBase = 4, kHasWriter = 8;
-constexpr std::uint8_t kHasEmbedded = 16;  // a branch's
+constexpr std::uint8_t kHasEmbedded = 16;   // a branch's
+constexpr std::uint8_t kHasSignature = 32;  // a snapshot's
 constexpr std::uint64_t kMaxEmbeddedEndBytes = 64u << 20;
 constexpr std::size_t kMinEmbeddedBytes = 11;  // of an encoded one
 constexpr std::size_t kMinNameBytes = 58;      // of an encoded name: bounds allocations
@@ -74,12 +75,14 @@ bool read_embedded(ByteReader& in, std::vector<EmbeddedObject>& out) {
 
 void write_name(ByteWriter& w, const RemoteVersion& name) {
   assert(name.is_branch || name.embedded.empty());
+  assert(!name.is_branch || !name.ref.signature.has_value());
   const bool has_base = name.list.base.size_bytes != 0;
   const bool has_writer = name.writer != WriteId{};
   w.u8(static_cast<std::uint8_t>((name.is_branch ? kBranchKind : kSnapshotKind) |
                                  (has_base ? kHasBase : 0) |
                                  (!name.is_branch && has_writer ? kHasWriter : 0) |
-                                 (name.embedded.empty() ? 0 : kHasEmbedded)));
+                                 (name.embedded.empty() ? 0 : kHasEmbedded) |
+                                 (name.ref.signature.has_value() ? kHasSignature : 0)));
   w.string(name.ref.name);
   w.string(name.ref.branch);
   w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
@@ -94,6 +97,7 @@ void write_name(ByteWriter& w, const RemoteVersion& name) {
   w.bytes(version);
   write_object_name(w, name.list.own);
   if (has_base) write_object_name(w, name.list.base);
+  if (name.ref.signature.has_value()) write_signature(w, *name.ref.signature);
   if (!name.embedded.empty()) write_embedded(w, name.embedded);
 }
 
@@ -138,10 +142,11 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   const bool has_base = (stated & kHasBase) != 0;
   const bool has_writer = (stated & kHasWriter) != 0;
   const bool has_embedded = (stated & kHasEmbedded) != 0;
-  const int kind = stated & ~(kHasBase | kHasWriter | kHasEmbedded);
+  const bool has_signature = (stated & kHasSignature) != 0;
+  const int kind = stated & ~(kHasBase | kHasWriter | kHasEmbedded | kHasSignature);
   if (kind != kSnapshotKind && kind != kBranchKind) return false;
   out.is_branch = kind == kBranchKind;
-  if (out.is_branch ? has_writer : has_embedded) return false;
+  if (out.is_branch ? has_writer || has_signature : has_embedded) return false;
   out.ref.name = in.string(format::kMaxNameBytes);
   out.ref.branch = in.string(format::kMaxNameBytes);
   out.ref.created_ns = static_cast<std::int64_t>(in.u64());
@@ -152,6 +157,7 @@ bool read_name(ByteReader& in, std::uint32_t generation, RemoteVersion& out) {
   if (out.is_branch) read_bytes(in, out.write_id);
   if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
   if (!read_list_name(in, generation, has_base, out.list)) return false;
+  if (has_signature && !read_signature(in, out.ref.signature.emplace())) return false;
   if (has_embedded && !read_embedded(in, out.embedded)) return false;
   return format::name_problem(out.ref.name) == nullptr &&
          format::name_problem(out.ref.branch) == nullptr && kind_ok(out);

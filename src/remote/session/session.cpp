@@ -93,6 +93,8 @@ void Session::note_lost(const Head& newest) {
   file_.replicated = {};
   file_.key_slots_hash = {};
   file_.head_hash = {};
+  file_.seen_head = {};
+  file_.seen_hash = {};
   write_remote_file(store_, name_, file_, true);
 }
 
@@ -104,8 +106,35 @@ void Session::note_loss(const Head& newest) {
           : fmt::format("{}: the remote has lost versions: a push sends this store's again", url));
 }
 
+// gc deletes a witness before any later head: as long as that of `newest` is there, so is each later
+// head that was there.
+std::string Session::going_back(const StoredHead& newest) const {
+  const HeadId seen = file_.seen_head, now = newest.head.id(), witness = newest.head.witness();
+  if (seen.number == 0 || newest.hash == file_.seen_hash || newest.head.before == file_.seen_hash)
+    return "";
+  const bool is_older = now.number < seen.number;
+  const bool is_other =
+      now.number == seen.number || (witness.number != 0 && witness.number <= seen.number &&
+                                    !remote_->has_head(seen) && remote_->has_head(witness));
+  if (!is_older && !is_other) return "";
+  return fmt::format(
+      "{}: the remote shows head {}, {}: an earlier pull has seen head {}. It was restored, or "
+      "somebody has exchanged it",
+      objects_->url(), now.number, is_older ? "an older copy of it" : "on another line",
+      seen.number);
+}
+
+void Session::note_seen(const StoredHead& newest) {
+  if (file_.head_number != 0 || newest.head.number == 0 || file_.seen_hash == newest.hash) return;
+  file_.seen_head = newest.head.id();
+  file_.seen_hash = newest.hash;
+  write_remote_file(store_, name_, file_, true);
+}
+
 void Session::published(const StoredHead& head) noexcept {
   assert(head.head.number != 0);
+  file_.seen_head = {};
+  file_.seen_hash = {};
   file_.head_number = head.head.number;
   file_.head_hash = head.hash;
 }

@@ -44,6 +44,12 @@ class Session {
   std::uint64_t number_after_loss() const noexcept;
   // Whether such a loss was found.
   bool has_lost() const noexcept { return has_lost_; }
+  // A sentence: an earlier pull of this store, which has published nothing there, has seen a newer head,
+  // or one that this one does not descend from. Empty: none has.
+  std::string going_back(const StoredHead& newest) const;
+  void warn(const std::string& sentence) { warnings_.push_back(sentence); }
+  // A pull has seen it. Durable on return.
+  void note_seen(const StoredHead& newest);
   // Records that this store has published the head; the next note() makes that durable.
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.

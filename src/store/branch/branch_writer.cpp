@@ -140,8 +140,12 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
   write_hashes(known);
   if (!entries.empty()) add_run(next, std::move(entries), threads);
 
-  // A copy for repair. The position that it states for the pack is that before the copy.
-  const std::uint64_t before = next.bytes_added;
+  write_version_copy(next, next.bytes_added);
+}
+
+// A copy for repair, and for gc while the version is open. The position that it states for the pack is
+// that before the copy. Syncs the pack.
+void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before) {
   const auto set_position = [&] {
     next.bytes_added = before + (packs->bytes_appended() - counted_bytes);
     next.active_pack = packs->active_pack();
@@ -239,11 +243,14 @@ bool BranchWriter::Impl::checkpoint_from_staged() {
 // base. The ref file is the commit point of both (store/catalog/snapshots/snapshot_note.hpp). After an error the
 // name is free, unless a sync failed. REQUIRES: the records of the version are synced.
 void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version) {
-  write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});
   format::SnapshotRef ref;
   ref.branch = name;
   ref.created_ns = base::wall_clock_ns();
+  ref.name = claim.name();
   ref.version = version;
+  sign(ref);
+  version = ref.version;
+  write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});
   try {
     store.create_snapshot(claim, ref);
   } catch (const Error& e) {
@@ -336,7 +343,18 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
   }
   Version version = w.head;
   version.message = message;
-  w.start_epoch_at_snapshot(claim, version);
+  try {
+    w.start_epoch_at_snapshot(claim, version);
+    w.dedup.leave(true);
+  } catch (const std::exception& e) {
+    w.dedup.leave(false);
+    w.give_up_checkpoint(e.what());
+    throw;
+  }
+  w.checkpointing = false;
+  w.packs->note_committed();
+  w.counted_bytes = w.packs->bytes_appended();
+  if (version.runs != w.head.runs) w.checkpointed.reset();
   version.message = w.head.message;
   w.head = std::move(version);
 }

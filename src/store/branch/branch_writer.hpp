@@ -108,6 +108,13 @@ class BranchWriter {
   void publish_snapshot(const std::string& name, const std::string& message);
   void publish_snapshot(const NameLock& claim, const std::string& message);
 
+  // Signs the ref of a snapshot with this process's key (vellum/signature.hpp), if it has one. Appends
+  // the tree's changed pages to the pack, syncs them, and adds them to the ref's version: publish that
+  // ref, or call nothing more. REQUIRES: the ref has a name and all signed facts, and its version is the
+  // writer's head, except for facts; the last finish() had checkpoint = true. Errc::untrusted: the
+  // branch that the ref names wants another key's signature.
+  void sign(format::SnapshotRef& ref);
+
   // The head as the journal has it now. gc does not free its records while the source lives. Read from
   // the open journal rather than by the branch's name, which may mean another branch by now.
   std::shared_ptr<PageSource> open_head() const;

@@ -63,6 +63,10 @@ struct BranchWriter::Impl {
   void continue_from(const StagedCommits& staged, format::Version& next);
   void accept(format::Version next);
   void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
+  // In signing.cpp.
+  void sign(format::SnapshotRef& ref);
+  format::TreeHash write_tree(format::Version& version,
+                              const std::optional<format::SnapshotRef>& parent);
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
   // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the
   // runs of the last checkpoint.
@@ -75,6 +79,7 @@ struct BranchWriter::Impl {
                         std::vector<format::MapEntry> written, const CommittedPages* committed,
                         Dedup& known, EncodingThreads& threads);
   void write_hashes(const Dedup& known);
+  void write_version_copy(format::Version& next, std::uint64_t bytes_added_before);
   void add_run(format::Version& next, std::vector<format::MapEntry> entries,
                EncodingThreads& threads);
   void give_up_checkpoint(const char* reason) noexcept;

@@ -8,6 +8,7 @@
 #include "store/branch/checkpointed_head.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/snapshot_note.hpp"
 #include "store/journal/read_journal.hpp"
 
@@ -81,6 +82,7 @@ void rename_branch(StoreDirectory& store, const std::string& from, const std::st
     // A gc has read all names before the new one is there, or finds it.
     const NamesShared names(store);
     store.create_branch_at(claim, head.version(), head.head().version.parent, head.head().encoding);
+    set_signers(store, to, signers_of(store, from));
   }
   const NameLock lock = lock_name(store, from);
   store.drop_branch(from, *journal);

@@ -1,9 +1,13 @@
 #include "store/branch/checkpointed_head.hpp"
 
 #include <cassert>
+#include <utility>
+
+#include "base/clock.hpp"
 
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 
@@ -71,10 +75,34 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
   version_.sequence = from.head_sequence();
 }
 
+void name_version(StoreDirectory& store, const NameLock& claim, const std::string& branch,
+                  const format::Version& version, const std::string& message) {
+  format::SnapshotRef ref;
+  ref.name = claim.name();
+  ref.branch = branch;
+  ref.created_ns = base::wall_clock_ns();
+  ref.version = version;
+  if (!message.empty()) ref.version.message = message;
+  if (signing_key_for(store, branch).empty()) return store.create_snapshot(claim, ref);
+  StagingBranch staging(store, version, std::nullopt);
+  const format::Version facts = std::exchange(ref.version, staging.writer().head());
+  ref.version.sequence = facts.sequence;
+  ref.version.pages_changed = facts.pages_changed;
+  ref.version.set_info(facts.info());
+  staging.writer().sign(ref);
+  store.create_snapshot(claim, ref);
+}
+
+void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
+                              const NameLock& claim) {
+  const CheckpointedHead head(store, branch);
+  store.create_snapshot(claim, head.head().branch, head.version(), "");
+}
+
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message) {
   const CheckpointedHead head(store, branch);
-  store.create_snapshot(claim, head.head().branch, head.version(), message);
+  name_version(store, claim, head.head().branch, head.version(), message);
 }
 
 }  // namespace vellum::store

@@ -50,6 +50,16 @@ class CheckpointedHead {
   format::Version version_;
 };
 
+// Publishes a version as a snapshot of the claimed name, at the current time; signed, if this process
+// signs. An empty `message` keeps its own. Throws the errors of BranchWriter::sign().
+void name_version(StoreDirectory& store, const NameLock& claim, const std::string& branch,
+                  const format::Version& version, const std::string& message);
+
+// The same for a snapshot that exists only for a moment: without a signature, also where the branch
+// wants one.
+void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
+                              const NameLock& claim);
+
 // Publishes the head of `branch`, or a commit of a branch (store/catalog/commit_name.hpp), as a
 // snapshot of the claimed name. An empty `message` keeps that of the commit.
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,

@@ -25,8 +25,8 @@ bool has_branch(const PackStore& store, const std::string& name) {
 }
 
 void remove_image_files(const PackStore& store, const std::string& branch) {
-  for (const char* name :
-       {kImageStateName, kTouchedName, kImageTailName, kImageName, kSnapshotNoteName}) {
+  for (const char* name : {kImageStateName, kTouchedName, kImageTailName, kImageName,
+                           kSnapshotNoteName, kSignersName}) {
     const std::string file = store.branch_directory(branch) + "/" + name;
     if (store.fs().exists(file)) store.fs().unlink(file);
   }

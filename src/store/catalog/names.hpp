@@ -16,6 +16,7 @@ bool has_branch(const PackStore& store, const std::string& name);
 inline constexpr const char* kImageName = "image";
 inline constexpr const char* kImageStateName = "image.state";
 inline constexpr const char* kTouchedName = "image.touched";
+inline constexpr const char* kSignersName = "signers";  // store/catalog/signing_key.hpp
 inline constexpr const char* kImageTailName = "image.tail";
 // Removes these, and the note of a snapshot: the leftovers of a branch without its journal.
 void remove_image_files(const PackStore& store, const std::string& branch);

@@ -312,6 +312,7 @@ ResolvedVersion resolved(SnapshotRef ref) {
   out.created_ns = ref.created_ns;
   out.order = ref.order;
   out.branch = std::move(ref.branch);
+  out.signature = std::move(ref.signature);
   return out;
 }
 

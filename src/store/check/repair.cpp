@@ -102,6 +102,7 @@ class Copier {
     ref.created_ns = v.resolved.created_ns;
     if (v.resolved.order != 0) ref.order = v.resolved.order;
     if (!v.resolved.branch.empty()) ref.branch = v.resolved.branch;
+    ref.signature.reset();  // repair vouches for nothing
     base::publish_file(to_.fs(), to_.tmp_directory(), to_.snapshots_directory(), v.name + ".ref",
                        format::encode_snapshot_ref(ref, to_.file_seal()), true);
     copied_[v.name] = &v;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
+#include "format/signature/hash_tree.hpp"
 #include "format/wire/types.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/check/verify_pack.hpp"
@@ -366,7 +367,9 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
     run.corrupted.insert(place);
     return;
   }
-  for (const MapEntry& e : entries) run.end = std::max(run.end, e.page + e.count);
+  for (const MapEntry& e : entries) {
+    if (e.page < format::kFirstTreePage) run.end = std::max(run.end, e.page + e.count);
+  }
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 

@@ -16,10 +16,7 @@ using format::PageNumber;
 
 namespace {
 
-struct PageRange {
-  PageNumber first = 0;
-  std::uint64_t count = 0;
-};
+using format::PageRange;
 
 // The position of one side in its merged entries.
 struct Side {
@@ -120,7 +117,8 @@ std::vector<PageRange> ranges_in_runs(const PageSource& a, const format::Version
   return out;
 }
 
-// Ranges that may differ, ascending and disjoint.
+}  // namespace
+
 std::vector<PageRange> ranges_that_may_differ(const PageSource& a, const ResolvedVersion& va,
                                               const PageSource& b, const ResolvedVersion& vb) {
   std::vector<PageRange> ranges = ranges_in_runs(a, va.version, b, vb.version);
@@ -140,6 +138,8 @@ std::vector<PageRange> ranges_that_may_differ(const PageSource& a, const Resolve
   }
   return out;
 }
+
+namespace {
 
 // Joins adjacent ranges of differing bytes, also across pages.
 class RangeJoiner {

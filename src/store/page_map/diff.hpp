@@ -7,6 +7,7 @@
 #include <vellum/byte_range.hpp>
 #include <vellum/report.hpp>
 
+#include "format/working_set.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/resolved_version.hpp"
 
@@ -17,6 +18,12 @@ namespace vellum::store {
 // only pages whose chains differ are read.
 DiffTotals diff_versions(PackStore& store, const ResolvedVersion& a, const ResolvedVersion& b,
                          const std::function<void(const ByteRange&)>& visit);
+
+// The ranges that may differ, ascending and disjoint, up to the end of the larger region.
+std::vector<format::PageRange> ranges_that_may_differ(const PageSource& a,
+                                                      const ResolvedVersion& va,
+                                                      const PageSource& b,
+                                                      const ResolvedVersion& vb);
 
 // The pages that may differ, ascending, for callers that compare the content themselves.
 std::vector<format::PageNumber> pages_that_may_differ(const PageSource& a,

@@ -22,6 +22,7 @@ struct ResolvedVersion {
   std::string branch;
   std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
   std::uint64_t order = 0;                                  // of a snapshot: format::SnapshotRef
+  std::optional<format::VersionSignature> signature = std::nullopt;  // of a snapshot
 
   // The version with the journal's commits applied.
   const format::CommitInfo& head_info() const noexcept {

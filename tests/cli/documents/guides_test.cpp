@@ -121,6 +121,8 @@ TEST_F(Guide, KeysRunsAsItSays) {
     std::filesystem::create_directory(path(directory));
   }
   file("home/notes.db", noise(2, 1));
+  std::filesystem::copy_file(std::string(VELLUM_SOURCE_DIR) + "/examples/check_proof.py",
+                             path("home/check_proof.py"));
   file("home/other.key", noise(1, 2).substr(0, 32));
   file("home/server.passphrase", "of the server\n");
   file("home/secret-service/new", "of the server\n");

@@ -578,6 +578,7 @@ TEST(CApiErrors, NamesAreThoseOfTheLibrary) {
   }
   EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_NOT_FOUND), "not_found");
   EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_WRONG_KEY), "wrong_key");
+  EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_UNTRUSTED), "untrusted");
   EXPECT_STREQ(vellum_errc_name(-1), "unknown");
   EXPECT_STREQ(vellum_errc_name(1000), "unknown");
 }

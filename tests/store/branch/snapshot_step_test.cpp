@@ -4,6 +4,8 @@
 #include "store/branch/fault_fs.hpp"
 #include "store/check/check.hpp"
 #include "store/journal/read_journal.hpp"
+#include "store/signature/sign_key.hpp"
+#include "store/signature/signed_versions.hpp"
 #include "store/support.hpp"
 #include "support/disk/crash_images_lib.hpp"
 
@@ -60,8 +62,9 @@ class CutSnapshot {
     return !done;
   }
 
-  // `leaves_pack`: a pull rewrites the branch's active pack first.
-  void check(bool leaves_pack) {
+  // `leaves_pack`: a pull rewrites the branch's active pack first. `keys`: of those who sign; none: they
+  // do not.
+  void check(bool leaves_pack, const std::vector<PublicKey>& keys) {
     auto store = StoreDirectory::open(*fs_, "/s");
     const bool made = has_snapshot(*store, "b");
     expect_head(*store, made);  // before any writer repairs the store
@@ -85,6 +88,13 @@ class CutSnapshot {
     for (const Damage& d : verify_store(*store, true, {}).damages) {
       ADD_FAILURE() << d.object << ": " << d.reason;
     }
+    if (keys.empty()) return;
+    SignatureChecker checker(*store, keys);
+    for (const char* name : {"a", "b", "c"}) {
+      if (name[0] == 'b' && !made) continue;
+      EXPECT_EQ(checker.check(name).problem, "") << name;
+    }
+    EXPECT_EQ(read_snapshot(*store, "c").signature->number, made ? 3u : 2u);
   }
 
  private:
@@ -113,20 +123,26 @@ class CutSnapshot {
 };
 
 TEST(SnapshotStep, APowerCutAtAnyCallLeavesBothOrNeither) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const SigningProcess process(seed > 2);
+    const auto keys = seed > 2 ? process.keys() : std::vector<PublicKey>();
     std::uint64_t calls = 1;
     for (bool cut = true; cut; ++calls) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", call " + std::to_string(calls));
       CutSnapshot snapshot(seed);
       cut = snapshot.cut_at(calls);
-      snapshot.check(seed % 2 == 0);
+      snapshot.check(seed % 2 == 0, keys);
       if (::testing::Test::HasFailure()) return;
     }
     EXPECT_GT(calls, 8u);
   }
 }
 
-TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
+class SnapshotError : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Signed, SnapshotError, ::testing::Bool());
+
+TEST_P(SnapshotError, LeavesNoSnapshotAndTheHeadAsItWas) {
+  const SigningProcess process(GetParam());
   TempDirectory directory;
   FaultFs fs{base::posix_fs()};
   auto store = StoreDirectory::create(fs, directory.path("s"), small_options());
@@ -157,6 +173,12 @@ TEST(SnapshotStep, AnErrorLeavesNoSnapshotAndTheHeadAsItWas) {
   }
   commit_as(*store, *writer, model, "last");
   EXPECT_EQ(writer->head().parent, "last");
+  if (GetParam()) {
+    EXPECT_EQ(SignatureChecker(*store, process.keys()).check("last").problem, "");
+  }
+  for (const Damage& d : verify_store(*store, true, {}).damages) {
+    ADD_FAILURE() << d.object << ": " << d.reason;
+  }
 }
 
 // The journal is as it was before its epoch began, and another head replaces it.

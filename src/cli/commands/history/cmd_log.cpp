@@ -6,13 +6,16 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 
+#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "cli/names/listing.hpp"
 #include "cli/names/snapshot_set.hpp"
 #include "cli/remote/remote_commands.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/table.hpp"
 #include "remote/engine/url.hpp"
 
 namespace vellum::cli {
@@ -23,7 +26,7 @@ struct LogArguments {
   std::optional<std::string> line;
   bool names_only = false;
   bool graph = false;
-  bool commits = false;
+  bool commits = false, signatures = false;
   std::optional<std::size_t> most;
   std::string text;  // "": all
   std::optional<std::string> since, until;
@@ -137,6 +140,30 @@ void add_commits(const Store& store, std::vector<VersionInfo>& versions) {
   versions = std::move(all);
 }
 
+// Of a key or a root: enough to tell them apart.
+std::string short_hex(std::span<const std::byte> bytes) { return base::hex(bytes.first(8)); }
+
+// Those of the snapshots; a branch's head has none.
+void print_signatures(Output& out, const std::vector<VersionInfo>& versions) {
+  using Align = Table::Align;
+  Table table({{"version", Align::left},
+               {"number", Align::right},
+               {"key", Align::left},
+               {"root", Align::left},
+               {"signed on", Align::left}});
+  for (const VersionInfo& v : versions) {
+    if (v.is_branch) continue;
+    if (!v.signature) {
+      table.add({printable(v.name), "", "not signed", "", ""});
+      continue;
+    }
+    const Signature& s = *v.signature;
+    table.add({printable(v.name), std::to_string(s.number), short_hex(s.key), short_hex(s.root),
+               printable(s.parent)});
+  }
+  table.print(out);
+}
+
 int run_log(Context& context, LogArguments arguments) {
   arguments.store = url_at_time(arguments.store, arguments.at);
   const bool is_remote = remote::is_remote_url(arguments.store);
@@ -152,7 +179,9 @@ int run_log(Context& context, LogArguments arguments) {
   }
   const bool any = !versions.empty();
   keep_wanted(arguments, versions);
-  if (arguments.graph && !context.json) {
+  if (arguments.signatures && !context.json) {
+    print_signatures(context.out, versions);
+  } else if (arguments.graph && !context.json) {
     print_graph(context, versions, arguments.names_only);
   } else {
     print_versions(context, arguments.store, versions, arguments.names_only);
@@ -184,6 +213,10 @@ void add_log(CLI::App& app, Context& context) {
   command
       ->add_flag("--commits", arguments->commits,
                  "Also list the commits that can be read, as BRANCH@N")
+      ->excludes(graph);
+  command
+      ->add_flag("--signatures", arguments->signatures,
+                 "List the signatures of the snapshots, without checking them")
       ->excludes(graph);
   command->add_option("-n,--number", arguments->most, "List only the first N versions")
       ->type_name("N");

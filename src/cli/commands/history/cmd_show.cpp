@@ -3,6 +3,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/bytes/hex.hpp"
 #include "cli/history/change_stat.hpp"
 #include "cli/history/line.hpp"
 #include "cli/names/listing.hpp"
@@ -39,6 +40,10 @@ void print_version(Output& out, const VersionInfo& v) {
   }
   out.print_text("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
   out.print_text("size     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
+  if (v.signature) {
+    out.print_text("signed   number {}, by {}; not checked\n", v.signature->number,
+                   base::hex(v.signature->key));
+  }
   if (v.file_bytes != v.region_bytes) {
     out.print_text("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
   }

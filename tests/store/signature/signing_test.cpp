@@ -1,0 +1,468 @@
+// Signed snapshots: the stored tree against a plain computation over random changes, and attacks.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/crypto/ed25519.hpp"
+#include "format/records/record.hpp"
+#include "store/branch/changed_branch.hpp"
+#include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/signing_key.hpp"
+#include "store/check/check.hpp"
+#include "store/gc/gc.hpp"
+#include "store/signature/sign_key.hpp"
+#include "store/signature/signed_versions.hpp"
+#include "store/signature/tree_update.hpp"
+#include "store/support.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+using format::TreeHash;
+
+// Without zero subtrees, stored nodes or earlier versions.
+TreeHash plain_root(const std::vector<std::byte>& bytes) {
+  std::vector<TreeHash> level;
+  const auto leaf = [&](const std::byte* page) {
+    level.push_back(format::leaf_hash(std::span<const std::byte, kPageBytes>(page, kPageBytes)));
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) leaf(bytes.data() + at);
+  const std::vector<std::byte> zeros(kPageBytes);
+  while ((level.size() & (level.size() - 1)) != 0) leaf(zeros.data());
+  for (; level.size() > 1; level.resize(level.size() / 2)) {
+    for (std::size_t i = 0; i < level.size(); i += 2)
+      level[i / 2] = format::node_hash(level[i], level[i + 1]);
+  }
+  return level.front();
+}
+
+class Signing : public ::testing::Test {
+ protected:
+  Signing() : store_(StoreDirectory::create(base::posix_fs(), dir_.path("s"), small_options())) {
+    key_file_ = write("key.pem", kSignKey);
+    other_file_ = write("other.pem", kOtherSignKey);
+    set_sign_key_file(key_file_);
+    keys_ = {public_key_of(key_file_)};
+  }
+  ~Signing() override { set_sign_key_file(""); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_.path(name)) << text;
+    return dir_.path(name);
+  }
+  void begin(std::size_t pages, const std::string& branch = "main") {
+    store_->create_branch(branch, pages * kPageBytes, 0);
+    writer_ = BranchWriter::open(*store_, branch);
+  }
+  void snapshot(Model& model, const std::string& name) {
+    thread_local base::Compressor compressor;
+    const NameLock claim = claim_name(*store_, name);
+    auto c = writer_->begin();
+    c->add(model.take(4, compressor));
+    c->finish_as(claim, meta_for(model));
+  }
+  void change(Model& model, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const PageNumber page = random_() % model.pages();
+      if (random_() % 5 == 0) {
+        model.zero(page);
+      } else if (random_() % 3 == 0) {
+        model.fill(page, random_);
+      } else {
+        model.store64(page, random_() % 500 * 8, random_());
+      }
+    }
+  }
+  std::string problem(const std::string& name) {
+    return SignatureChecker(*store_, keys_).check(name).problem;
+  }
+  // The signature holds, the stored tree is that of the content, and nothing is damaged.
+  void expect_signed(const std::string& name, const Model& model) {
+    const OpenSigned now = open_signed(*store_, name);
+    ASSERT_TRUE(now.ref.signature.has_value()) << name;
+    const std::uint64_t bytes = model.bytes.size();
+    ASSERT_EQ(now.ref.version.region_bytes, bytes);
+    EXPECT_EQ(now.ref.signature->root, plain_root(model.bytes)) << name;
+    EXPECT_EQ(stored_root(*now.source, bytes), now.ref.signature->root) << name;
+    EXPECT_EQ(root_of_content(*now.source, bytes), now.ref.signature->root) << name;
+    EXPECT_EQ(problem(name), "") << name;
+  }
+  void expect_whole() {
+    for (const auto& damage : verify_store(*store_, true, nullptr).damages)
+      ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
+  format::SnapshotRef ref(const std::string& name) { return read_snapshot(*store_, name); }
+  // With the checksum that a forger computes.
+  void put_ref(const format::SnapshotRef& ref) {
+    base::publish_file(store_->fs(), store_->tmp_directory(), store_->snapshots_directory(),
+                       ref.name + kRefSuffix, encode_snapshot_ref(ref, store_->file_seal()), true);
+  }
+
+  TempDirectory dir_;
+  std::shared_ptr<StoreDirectory> store_;
+  std::unique_ptr<BranchWriter> writer_;
+  std::string key_file_, other_file_;
+  std::vector<PublicKey> keys_;
+  std::mt19937_64 random_{1};
+};
+
+TEST_F(Signing, TheTreeFollowsRandomChangesAndGrowth) {
+  Model model(40);
+  begin(model.pages());
+  for (int i = 0; i < 40; ++i) {
+    if (i % 6 == 5) model.grow(model.pages() + random_() % 90 + 1);
+    change(model, random_() % 30);
+    for (auto n = random_() % 3; n > 0; --n) {
+      commit(*writer_, model, random_() % 2 == 0);
+      change(model, random_() % 5);
+    }
+    const std::string name = "v" + std::to_string(i);
+    snapshot(model, name);
+    expect_signed(name, model);
+    EXPECT_EQ(ref(name).signature->number, static_cast<std::uint64_t>(i) + 1);
+    if (HasFatalFailure() || HasFailure()) return;
+  }
+  expect_whole();
+}
+
+TEST_F(Signing, SmallSparseAndEmptyRegions) {
+  for (const std::size_t pages : {1u, 2u, 127u, 128u, 129u, 20000u}) {
+    const std::string branch = "b" + std::to_string(pages);
+    begin(pages, branch);
+    Model model(pages);
+    snapshot(model, branch + "-empty");
+    expect_signed(branch + "-empty", model);
+    model.store64(pages - 1, 8, 7);
+    snapshot(model, branch + "-last");
+    expect_signed(branch + "-last", model);
+    model.zero(pages - 1);
+    snapshot(model, branch + "-again");
+    EXPECT_EQ(ref(branch + "-again").signature->root, ref(branch + "-empty").signature->root);
+  }
+}
+
+TEST_F(Signing, BranchesOfSnapshotsAndUnsignedOnesBetween) {
+  Model model(300);
+  begin(model.pages());
+  change(model, 200);
+  snapshot(model, "a");
+  set_sign_key_file("");
+  change(model, 20);
+  snapshot(model, "between");
+  EXPECT_FALSE(ref("between").signature.has_value());
+  EXPECT_EQ(problem("between"), "not signed");
+  set_sign_key_file(key_file_);
+  Model other = model;
+  change(model, 20);
+  snapshot(model, "b");
+  expect_signed("b", model);
+  EXPECT_EQ(ref("b").signature->parent_name, "a");
+  EXPECT_EQ(ref("b").signature->number, 2u);
+
+  store_->create_branch_at("side", ref("between").version, "between");
+  writer_ = BranchWriter::open(*store_, "side");
+  change(other, 20);
+  snapshot(other, "c");
+  expect_signed("c", other);
+  EXPECT_EQ(ref("c").signature->number, 2u);
+}
+
+// Without the parent, the whole content is hashed: the root is the same.
+TEST_F(Signing, ARemovedParentChangesOnlyTheCost) {
+  Model model(300);
+  begin(model.pages());
+  change(model, 200);
+  snapshot(model, "a");
+  change(model, 30);
+  snapshot(model, "b");
+  store_->remove_snapshot("b");
+  change(model, 30);
+  snapshot(model, "c");
+  expect_signed("c", model);
+  EXPECT_EQ(ref("c").signature->number, 1u);
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_EQ(checker.check("c").problem, "");
+}
+
+// A name that is used again says nothing about the tree that a version has.
+TEST_F(Signing, AParentsNameThatIsUsedAgainDoesNotMislead) {
+  Model model(300);
+  begin(model.pages());
+  change(model, 200);
+  snapshot(model, "a");
+  const format::SnapshotRef first = ref("a");
+  store_->remove_snapshot("a");
+  Model far(300);
+  begin(far.pages(), "far");
+  change(far, 100);
+  snapshot(far, "a");  // of another branch
+  writer_.reset();
+  writer_ = BranchWriter::open(*store_, "main");
+  change(model, 30);
+  snapshot(model, "b");
+  expect_signed("b", model);
+}
+
+TEST_F(Signing, ACommitAfterThatUsesTheBranchAsBefore) {
+  Model model(50);
+  begin(model.pages());
+  for (int i = 0; i < 30; ++i) {
+    change(model, 10);
+    if (i % 3 == 0) {
+      snapshot(model, "v" + std::to_string(i));
+    } else {
+      commit(*writer_, model, i % 2 == 0);
+    }
+    expect_same(*writer_->open_head(), model.bytes);
+  }
+  writer_.reset();
+  expect_same(*open_version(*store_, "main"), model.bytes);
+  expect_whole();
+}
+
+TEST_F(Signing, ALiveBranchIsSignedByAnotherWriter) {
+  Model model(60);
+  begin(model.pages());
+  change(model, 40);
+  commit(*writer_, model, false);
+  snapshot_live_branch(*store_, "main", claim_name(*store_, "a"), "m");
+  expect_signed("a", model);
+  name_version(*store_, claim_name(*store_, "copy"), "main", ref("a").version, "");
+  expect_signed("copy", model);
+  change(model, 10);
+  commit(*writer_, model, false);
+  snapshot_live_branch(*store_, "main", claim_name(*store_, "b"), "");
+  expect_signed("b", model);
+  expect_whole();
+}
+
+TEST_F(Signing, GcAndRecompressionKeepIt) {
+  Model model(300);
+  begin(model.pages());
+  for (int i = 0; i < 6; ++i) {
+    change(model, 100);
+    snapshot(model, "v" + std::to_string(i));
+  }
+  writer_.reset();
+  for (int i = 0; i < 5; ++i) store_->remove_snapshot("v" + std::to_string(i));
+  collect_garbage(*store_, false, nullptr, 3);
+  expect_signed("v5", model);
+  const SignatureCheck check = SignatureChecker(*store_, keys_).check("v5");
+  EXPECT_EQ(check.problem, "");
+  EXPECT_EQ(check.chain_ends_before, "v4");
+  expect_whole();
+}
+
+TEST_F(Signing, OnlyChangedTreePagesAreWritten) {
+  Model model(4000);
+  begin(model.pages());
+  for (PageNumber p = 0; p < model.pages(); ++p) model.store64(p, 0, p + 1);
+  snapshot(model, "a");
+  const std::uint64_t before = writer_->head().active_pack_end_bytes;
+  model.store64(1234, 8, 5);
+  snapshot(model, "b");
+  const std::uint64_t signed_bytes = writer_->head().active_pack_end_bytes - before;
+  set_sign_key_file("");
+  model.store64(1235, 8, 5);
+  snapshot(model, "c");
+  const std::uint64_t plain_bytes = writer_->head().active_pack_end_bytes - before - signed_bytes;
+  EXPECT_LT(signed_bytes, plain_bytes + 2048) << plain_bytes;
+}
+
+TEST_F(Signing, KeysInEachFormatAreRead) {
+  for (const auto& damaged :
+       {std::string(), std::string(kSignKey).substr(0, 60), std::string("x") + kSignKey[0]}) {
+    error_text(Errc::invalid_argument, [&] { public_key_of(write("bad", damaged)); });
+    error_text(Errc::invalid_argument, [&] { read_public_key(write("bad", damaged)); });
+  }
+  error_text(Errc::not_found, [&] { public_key_of(dir_.path("none")); });
+  const std::string out = dir_.path("ssh");
+  const std::string make = "ssh-keygen -q -t ed25519 -N '' -f " + out;
+  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "no ssh-keygen";
+  EXPECT_EQ(public_key_of(out), read_public_key(out + ".pub"));
+  const std::string pem = "openssl pkey -in " + key_file_ + " -pubout -out " + dir_.path("pub");
+  if (std::system(pem.c_str()) != 0) GTEST_SKIP() << "no openssl";
+  EXPECT_EQ(read_public_key(dir_.path("pub")), keys_[0]);
+}
+
+TEST_F(Signing, APolicyRefusesOtherKeysAndNone) {
+  Model model(20);
+  begin(model.pages());
+  set_signers(*store_, "main", keys_);
+  set_sign_key_file("");
+  EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { snapshot(model, "a"); }), "--sign-key"));
+  set_sign_key_file(other_file_);
+  EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { snapshot(model, "a"); }), "other.pem"));
+  error_text(Errc::untrusted,
+             [&] { snapshot_live_branch(*store_, "main", claim_name(*store_, "a"), ""); });
+  EXPECT_FALSE(has_snapshot(*store_, "a"));
+  set_sign_key_file(key_file_);
+  change(model, 5);
+  snapshot(model, "a");
+  expect_signed("a", model);
+
+  writer_.reset();
+  rename_branch(*store_, "main", "renamed");
+  EXPECT_EQ(signers_of(*store_, "renamed"), keys_);
+  store_->remove_branch("renamed");
+  store_->create_branch("renamed", kPageBytes, 0);
+  EXPECT_TRUE(signers_of(*store_, "renamed").empty());
+  set_signers(*store_, "renamed", keys_);
+  set_signers(*store_, "renamed", {});
+  EXPECT_TRUE(signers_of(*store_, "renamed").empty());
+}
+
+// ---- Attacks on a plain store, whose checksums anybody can compute.
+
+class SignatureAttack : public Signing {
+ protected:
+  SignatureAttack() : model_(200) {
+    begin(model_.pages());
+    change(model_, 150);
+    snapshot(model_, "v1");
+    change(model_, 20);
+    snapshot(model_, "v2");
+    change(model_, 20);
+    snapshot(model_, "v3");
+  }
+  // Another content of this page under the name of a version, as a forger with the store's files writes it.
+  void replace_page(const std::string& name, PageNumber page, bool with_tree) {
+    format::SnapshotRef forged = ref(name);
+    writer_.reset();
+    set_sign_key_file(with_tree ? other_file_ : "");
+    store_->create_branch_at("forger", forged.version, name);
+    {
+      const auto writer = BranchWriter::open(*store_, "forger");
+      std::vector<std::byte> old(kPageBytes), now(kPageBytes);
+      writer->source_at_open()->read(page, 1, old.data());
+      now = old;
+      now[17] ^= std::byte{1};
+      PageWrites writes;
+      ASSERT_TRUE(writes.deltas.add_difference(page, old.data(), now.data()));
+      auto c = writer->begin();
+      c->add(std::move(writes));
+      c->finish_as(claim_name(*store_, "forged"), forged.version.info());
+    }
+    forged.version.runs = ref("forged").version.runs;
+    put_ref(forged);
+    set_sign_key_file(key_file_);
+  }
+
+  Model model_;
+};
+
+TEST_F(SignatureAttack, AChangedPageIsNamed) {
+  replace_page("v2", 77, false);
+  EXPECT_EQ(verify_store(*store_, true, nullptr).damages.size(), 0u);  // the checksums are right
+  EXPECT_EQ(problem("v2"), "page 77 is not the one that was signed");
+  EXPECT_EQ(problem("v1"), "");
+  EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { prove_pages(*store_, "v2", {77, 1}); }),
+                       "not what was signed"));
+  // Other pages can still be proven.
+  EXPECT_NO_THROW(prove_pages(*store_, "v2", {78, 1}));
+}
+
+TEST_F(SignatureAttack, AChangedPageWithItsTreeIsNoticed) {
+  replace_page("v2", 77, true);
+  EXPECT_EQ(problem("v2"), "the content is not what was signed");
+  error_text(Errc::untrusted, [&] { prove_pages(*store_, "v2", {78, 1}); });
+}
+
+// Also in a check of all versions, in which each is compared with the one before.
+TEST_F(SignatureAttack, AChangedPageIsNoticedAfterAGoodVersion) {
+  replace_page("v2", 77, false);
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_EQ(checker.check("v1").problem, "");
+  EXPECT_EQ(checker.check("v2").problem, "page 77 is not the one that was signed");
+  EXPECT_EQ(checker.check("v3").problem, "");
+}
+
+TEST_F(SignatureAttack, AnotherVersionsContentOrNameIsNoticed) {
+  const format::SnapshotRef v1 = ref("v1"), v2 = ref("v2");
+  format::SnapshotRef forged = v2;
+  forged.version.runs = v1.version.runs;
+  put_ref(forged);
+  EXPECT_EQ(problem("v2"), "the content is not what was signed");
+  forged = v1;  // v1 as v2: an older version in place of a newer one
+  forged.name = "v2";
+  put_ref(forged);
+  EXPECT_TRUE(contains(problem("v2"), "does not fit"));
+}
+
+TEST_F(SignatureAttack, EachSignedFactIsNoticed) {
+  const format::SnapshotRef good = ref("v2");
+  const auto expect_noticed = [&](auto change) {
+    format::SnapshotRef forged = good;
+    change(forged);
+    put_ref(forged);
+    EXPECT_TRUE(contains(problem("v2"), "does not fit")) << problem("v2");
+  };
+  expect_noticed([](auto& r) { r.branch = "other"; });
+  expect_noticed([](auto& r) { ++r.created_ns; });
+  expect_noticed([](auto& r) { ++r.version.time_ns; });
+  expect_noticed([](auto& r) { ++r.version.sequence; });
+  expect_noticed([](auto& r) { r.version.message = "forged"; });
+  expect_noticed([](auto& r) { r.version.file_bytes = 5; });
+  expect_noticed([](auto& r) { r.signature->root[0] ^= std::byte{1}; });
+  expect_noticed([](auto& r) { r.signature->parent[0] ^= std::byte{1}; });
+  expect_noticed([](auto& r) { r.signature->number = 9; });
+  expect_noticed([](auto& r) { r.signature->signature[0] ^= std::byte{1}; });
+  format::SnapshotRef stripped = good;
+  stripped.signature.reset();
+  put_ref(stripped);
+  EXPECT_EQ(problem("v2"), "not signed");
+}
+
+TEST_F(SignatureAttack, AnotherKeyIsNoticed) {
+  set_sign_key_file(other_file_);
+  change(model_, 3);
+  snapshot(model_, "v4");
+  EXPECT_TRUE(contains(problem("v4"), "signed by another key"));
+  // With the wanted key's name on it.
+  format::SnapshotRef forged = ref("v4");
+  forged.signature->key = keys_[0];
+  put_ref(forged);
+  EXPECT_TRUE(contains(problem("v4"), "does not fit"));
+}
+
+// An attacker with an older, genuine version of the same name.
+TEST_F(SignatureAttack, AReplacedParentIsNoticed) {
+  const format::SnapshotRef old = ref("v2");
+  writer_.reset();
+  store_->remove_snapshot("v2");
+  put_ref(old);
+  EXPECT_EQ(problem("v3"), "");
+  store_->create_branch_at("again", ref("v1").version, "v1");
+  store_->remove_snapshot("v2");
+  store_->remove_branch("main");
+  rename_branch(*store_, "again", "main");
+  writer_ = BranchWriter::open(*store_, "main");
+  Model other(200);
+  change(other, 10);
+  snapshot(other, "v2");
+  EXPECT_EQ(problem("v2"), "");
+  EXPECT_EQ(problem("v3"), "its parent 'v2' is not the version that it was signed on");
+}
+
+TEST_F(SignatureAttack, AnotherStoresSignatureIsNoticed) {
+  const auto other = StoreDirectory::create(base::posix_fs(), dir_.path("other"), small_options());
+  other->create_branch("main", model_.bytes.size(), 0);
+  BranchWriter::open(*other, "main")->publish_snapshot("v1", "");
+  const format::SnapshotRef foreign = read_snapshot(*other, "v1");
+  ASSERT_TRUE(foreign.signature.has_value());
+  format::SnapshotRef forged = ref("v1");
+  forged.signature = foreign.signature;
+  put_ref(forged);
+  EXPECT_TRUE(contains(problem("v1"), "does not fit"));
+}
+
+// The signer compares the stored tree's root with the signed one before it goes on from there.
+TEST_F(SignatureAttack, TheNextSignatureDoesNotCoverAForgedTree) {
+  change(model_, 5);
+  snapshot(model_, "v4");
+  expect_signed("v4", model_);
+}
+
+}  // namespace
+}  // namespace vellum::store::test
