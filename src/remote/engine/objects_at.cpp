@@ -53,6 +53,17 @@ class ObjectsAt final : public ObjectStore {
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
     return objects_->get_version_start(right_version(key), most_bytes);
   }
+  bool has(const std::string& key, std::uint64_t size_bytes) override {
+    try {
+      const Found found = find(key);
+      return std::ranges::any_of(found.versions, [&](const ObjectVersion& version) {
+        return version.size_bytes == size_bytes;
+      });
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+      return false;
+    }
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte>) override { refuse(key); }
   void put(const std::string& key, std::span<const std::byte>) override { refuse(key); }
   void remove(const std::string& key) override { refuse(key); }
