@@ -55,7 +55,7 @@ class S3Engine final : public VersionedObjects {
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     require_good_key(key);
     assert(size_bytes > 0);
-    const S3Reply reply = perform_range(key, {size_bytes - 1, 2});
+    const S3Reply reply = perform_range({key, ""}, {size_bytes - 1, 2});
     if (reply.response.status == 404 || reply.response.status == 416) return false;
     if (reply.response.status == 206) return reply.response.body.size() == 1;
     const bool is_whole = reply.response.status == 200 && !reply.response.too_large;
