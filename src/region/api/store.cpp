@@ -57,10 +57,12 @@ class Meanwhile {
  public:
   Meanwhile(Store& store, store::StoreDirectory& core, const std::string& branch)
       : store_(store), name_(fmt::format("meanwhile-{}-{}", getpid(), base::wall_clock_ns())) {
-    if (sign_key_file().empty() && store::signers_of(core, branch).empty())
-      return store_.create_snapshot(name_, branch);
-    // Not by the branch's writer: the snapshot would become the parent of the next signed one.
-    store::name_live_branch_for_now(core, branch, store::claim_name(core, name_));
+    if (sign_key_file().empty() && store::signers_of(core, branch).empty()) {
+      store_.create_snapshot(name_, branch);
+    } else {
+      // Not by the branch's writer: the snapshot would become the parent of the next signed one.
+      store::name_live_branch_for_now(core, branch, store::claim_name(core, name_));
+    }
   }
   ~Meanwhile() {
     try {
