@@ -93,6 +93,11 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
                  const CloneOptions& options, const ProgressFn& progress) {
   const std::string directory = base::without_end_slashes(given);
   base::require_free(fs, directory);
+  if (options.lazy && !options.expect_root.empty()) {
+    fail(Errc::invalid_argument,
+         "{}: a lazy clone does not fetch the content with which an expected root is compared",
+         directory);
+  }
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {

@@ -26,16 +26,13 @@ std::vector<ToCheck> in_order(const store::StoreDirectory& core,
                               const std::vector<std::string>& names) {
   std::vector<ToCheck> out;
   for (const std::string& name : names) {
-    if (!store::has_snapshot(core, name)) {
-      fail(Errc::not_found, "no snapshot '{}' in {}: a branch's head has no signature", name,
-           core.path());
-    }
-    ToCheck& next = out.emplace_back(ToCheck{"", 0, name});
     try {
       const format::SnapshotRef ref = store::read_snapshot(core, name);
-      next = {ref.branch, ref.order, name};
+      out.push_back({ref.branch, ref.order, name});
     } catch (const Error& e) {
-      if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
+      if (e.code() == Errc::not_found) continue;  // removed just now
+      if (e.code() != Errc::corrupted) throw;
+      out.push_back({"", 0, name});
     }
   }
   std::ranges::sort(out, [](const auto& a, const auto& b) {
@@ -50,7 +47,12 @@ SignatureReport Store::check_signatures(const std::vector<PublicKey>& keys,
                                         const std::vector<std::string>& versions) const {
   const store::StoreDirectory& core = *impl_->core;
   std::vector<std::string> names;
-  for (const std::string& given : versions) names.push_back(resolve(given));
+  for (const std::string& given : versions) {
+    names.push_back(resolve(given));
+    if (store::has_snapshot(core, names.back())) continue;
+    fail(Errc::not_found, "no snapshot '{}' in {}: a branch's head has no signature", names.back(),
+         path());
+  }
   if (names.empty()) names = snapshot_names(core);
   store::SignatureChecker checker(*impl_->core, keys);
   SignatureReport out;

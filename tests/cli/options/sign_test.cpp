@@ -1,5 +1,6 @@
 // --sign-key, verify --signed-by, log --signatures, branch --only-signed and prove.
 #include <cstdlib>
+#include <fstream>
 
 #include "run/run_lib.hpp"
 
@@ -60,6 +61,44 @@ TEST_F(SignCommand, SignsVerifiesAndLists) {
     EXPECT_EQ(v["signature"].is_null(), v["name"] != "v1");
     if (v["name"] == "v1") EXPECT_EQ(v["signature"]["key"].get<std::string>().size(), 64u);
   }
+}
+
+// A key that is decrypted into a pipe is read once.
+TEST_F(SignCommand, AKeyFromAPipeSigns) {
+  const std::string vellum = program();
+  const Result made = run_program({"bash", "-c",
+                                   "'" + vellum + "' --sign-key <(cat '" + key_ + "') snapshot '" +
+                                       store_ + "' v2"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(verify(key_).status, 0) << verify(key_).out;
+}
+
+// A store without snapshots has nothing that is signed, and a branch's head is not.
+TEST_F(SignCommand, VerifySaysWhatItHasNotChecked) {
+  const std::string empty = path("empty");
+  must({"init", empty});
+  must({"import", empty, "main", file("unsigned", noise(3, 9))});
+  const Result nothing = run({"verify", empty, "--signed-by", key_ + ".pub"});
+  EXPECT_EQ(nothing.status, kUntrusted);
+  EXPECT_TRUE(contains(nothing.err, "no snapshot")) << nothing.err;
+  EXPECT_TRUE(contains(nothing.out, "not signed: the head of branch 'main'")) << nothing.out;
+  EXPECT_EQ(run({"--json", "verify", empty, "--signed-by", key_ + ".pub"}).json()["ok"], false);
+
+  const Result good = verify(key_);
+  EXPECT_EQ(good.status, 0);
+  EXPECT_TRUE(contains(good.out, "the head of branch 'main' is 'v1'")) << good.out;
+  must({"import", store_, "main", file("unsigned", noise(3, 9))});
+  EXPECT_TRUE(contains(verify(key_).out, "not signed: the head of branch 'main'"));
+}
+
+TEST_F(SignCommand, ADamagedRefDoesNotEndTheCheck) {
+  must({"--sign-key", key_, "import", store_, "main", file("next", noise(50, 2)), "--snapshot",
+        "v2"});
+  std::ofstream(store_ + "/snapshots/v1.ref", std::ios::binary | std::ios::trunc) << "damage";
+  const Result bad = verify(key_);
+  EXPECT_EQ(bad.status, kUntrusted);
+  EXPECT_TRUE(contains(bad.out, "untrusted  'v1'")) << bad.out;
+  EXPECT_TRUE(contains(bad.out, "signed     'v2'")) << bad.out;
 }
 
 TEST_F(SignCommand, MissingAndWrongKeyFilesAreNamed) {

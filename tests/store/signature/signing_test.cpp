@@ -8,6 +8,7 @@
 #include "format/records/record.hpp"
 #include "store/branch/changed_branch.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/signing_key.hpp"
 #include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
@@ -15,6 +16,7 @@
 #include "store/signature/signed_versions.hpp"
 #include "store/signature/tree_update.hpp"
 #include "store/support.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -315,6 +317,115 @@ TEST_F(Signing, APolicyRefusesOtherKeysAndNone) {
   set_signers(*store_, "renamed", keys_);
   set_signers(*store_, "renamed", {});
   EXPECT_TRUE(signers_of(*store_, "renamed").empty());
+}
+
+// Looks whether gc could read the names while a snapshot gets its name.
+class NamingFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  void rename_new(const std::string& from, const std::string& to) override {
+    if (to.ends_with(kRefSuffix)) {
+      const auto other = StoreDirectory::open(base::posix_fs(), store);
+      try {
+        const NamesExclusive names(*other, std::chrono::milliseconds(0));
+        ++seen_free;
+      } catch (const Error&) {
+        ++seen_held;
+      }
+    }
+    ForwardingFs::rename_new(from, to);
+  }
+  std::string store;
+  int seen_free = 0, seen_held = 0;
+};
+
+TEST(NamedVersion, IsNamedWhileGcCannotReadTheNames) {
+  TempDirectory directory;
+  for (const bool signs : {false, true}) {
+    const SigningProcess process(signs);
+    NamingFs fs{base::posix_fs()};
+    fs.store = directory.path(signs ? "signed" : "plain");
+    const auto store = StoreDirectory::create(fs, fs.store, small_options());
+    store->create_branch("main", 20 * kPageBytes, 0);
+    Model model(20);
+    const auto writer = BranchWriter::open(*store, "main");
+    model.store64(3, 8, 5);
+    commit(*writer, model, false);
+    snapshot_live_branch(*store, "main", claim_name(*store, "a"), "");
+    name_live_branch_for_now(*store, "main", claim_name(*store, "b"));
+    const KeptVersion from = resolve_kept(*store, "a");
+    name_version(*store, claim_name(*store, "c"), "main", from.version.version, "");
+    EXPECT_EQ(fs.seen_held, 3) << signs;
+    EXPECT_EQ(fs.seen_free, 0) << signs;
+  }
+}
+
+// The order of snapshots is not signed: what contradicts it is noted.
+TEST_F(Signing, AChainThatBeginsAgainOrGoesBackIsNoted) {
+  Model model(60);
+  begin(model.pages());
+  for (const char* name : {"v1", "v2", "v3"}) {
+    change(model, 5);
+    snapshot(model, name);
+  }
+  const auto note = [&](const std::vector<std::string>& names) {
+    SignatureChecker checker(*store_, keys_);
+    std::string last;
+    for (const std::string& name : names) {
+      const SignatureCheck check = checker.check(name);
+      EXPECT_EQ(check.problem, "") << name;
+      last = check.note;
+    }
+    return last;
+  };
+  EXPECT_EQ(note({"v1", "v2", "v3"}), "");
+  format::SnapshotRef second = ref("v2");
+  second.order = ref("v3").order + 1;
+  put_ref(second);
+  EXPECT_TRUE(contains(note({"v1", "v3"}), "comes after it"));
+  EXPECT_TRUE(contains(note({"v1", "v3", "v2"}), "goes back"));
+  writer_.reset();
+  store_->remove_branch("main");
+  begin(model.pages());
+  Model again(60);
+  change(again, 3);
+  snapshot(again, "w1");
+  EXPECT_TRUE(contains(note({"v1", "w1"}), "begins again"));
+}
+
+// Damage is reported for the version that has it.
+TEST_F(Signing, DamageOfTheVersionBeforeIsNotThatOfTheNext) {
+  Model model(60);
+  begin(model.pages());
+  change(model, 5);
+  snapshot(model, "v1");
+  change(model, 5);
+  snapshot(model, "v2");
+  std::ofstream(ref_path(*store_, "v1"), std::ios::binary | std::ios::trunc) << "damage";
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_TRUE(contains(checker.check("v1").problem, "v1"));
+  const SignatureCheck v2 = checker.check("v2");
+  EXPECT_EQ(v2.problem, "");
+  EXPECT_EQ(v2.chain_ends_before, "v1");
+}
+
+TEST_F(Signing, AHeadIsThatOfItsSnapshotOrNotSigned) {
+  Model model(60);
+  begin(model.pages());
+  change(model, 5);
+  snapshot(model, "v1");
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_TRUE(checker.is_head("main", "v1"));
+  model.store64(7, 8, 9);
+  commit(*writer_, model, false);
+  EXPECT_FALSE(checker.is_head("main", "v1"));
+  snapshot(model, "v2");
+  EXPECT_TRUE(checker.is_head("main", "v2"));
+  EXPECT_FALSE(checker.is_head("main", "v1"));
+  model.grow(61);
+  commit(*writer_, model, true);
+  EXPECT_FALSE(checker.is_head("main", "v2"));
+  EXPECT_FALSE(checker.is_head("main", "none"));
 }
 
 // ---- Attacks on a plain store, whose checksums anybody can compute.
