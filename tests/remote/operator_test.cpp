@@ -514,11 +514,11 @@ TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
   for (const char* name : {"x", "y"}) {
     there.step(name);
     push_names(*other, {name});
-    EXPECT_ERRC(pull_newer(true), Errc::untrusted) << name;
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);
   }
   const auto warnings = pull_newer(false);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(contains(warnings[0], "this store has seen head")) << warnings[0];
+  EXPECT_NE(warnings[0].find("this store has seen head"), std::string::npos) << warnings[0];
   EXPECT_TRUE(pull_newer(true).empty());  // it was said
 }
 
