@@ -63,7 +63,7 @@ struct PushReport {
 
 // Store::pull().
 struct PullOptions {
-  std::vector<std::string> versions;  // empty: all of the remote's
+  std::vector<std::string> versions = {};  // empty: all of the remote's
   // For a lazy clone: also fetches all of its packs. The remote is not needed afterwards. The clone's
   // hold stays there, because copies of the clone may rely on it: `vellum pull --packs --release`
   // removes it.

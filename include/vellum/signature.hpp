@@ -19,8 +19,9 @@ using PublicKey = std::array<std::byte, 32>;  // of Ed25519
 
 // The private key with which this process signs each snapshot that it makes: a file in PEM (PKCS #8:
 // `openssl genpkey -algorithm ed25519`) or OpenSSH's format, without a passphrase. Empty: none, and
-// snapshots have no signature. The file is read for each snapshot and not kept. Until the first call
-// it is that of VELLUM_SIGN_KEY_FILE, except in a program with more rights than its caller.
+// snapshots have no signature. The file is read for each snapshot and not kept; the key of a pipe is
+// kept. Until the first call it is that of VELLUM_SIGN_KEY_FILE, except in a program with more rights
+// than its caller.
 void set_sign_key_file(const std::string& path);
 std::string sign_key_file();
 
@@ -61,8 +62,9 @@ struct HeadCheck {
 };
 
 struct SignatureReport {
-  std::vector<SignatureCheck> snapshots;  // empty: nothing was checked, and nothing is to be trusted
-  std::vector<HeadCheck> heads;           // unless snapshots were named
+  std::vector<SignatureCheck>
+      snapshots;                 // empty: nothing was checked, and nothing is to be trusted
+  std::vector<HeadCheck> heads;  // unless snapshots were named
 };
 
 }  // namespace vellum

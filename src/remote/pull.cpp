@@ -20,6 +20,7 @@
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/reach/roots.hpp"
+#include "store/signature/signed_versions.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -179,6 +180,10 @@ class Pull {
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
              remote_.objects().url());
+    }
+    if (!name.is_branch && !store::may_be_snapshot(store_, name.ref)) {
+      refuse(Errc::untrusted, "snapshot '{}' at {} has no signature that branch '{}' of {} accepts",
+             wanted, remote_.objects().url(), name.ref.branch, store_.path());
     }
     if (!store::has_branch(store_, wanted)) return Action::get;
     if (!name.is_branch) {
@@ -446,8 +451,8 @@ class Pull {
   Head head_;
   std::vector<const RemoteVersion*> wanted_;
   std::vector<const RemoteVersion*> claim_root_;  // those that claim the expected root
-  std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
-  std::set<std::uint64_t> files_;     // packs that a lazy clone has
+  std::optional<PackFiller> filler_;              // it reads the page maps of the whole store
+  std::set<std::uint64_t> files_;                 // packs that a lazy clone has
   std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // of the lists
   std::atomic<std::uint64_t> done_bytes_ = 0;
   std::uint64_t total_bytes_ = 0;  // of all pieces of all calls of fetch_pieces()

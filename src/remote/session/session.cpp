@@ -119,7 +119,8 @@ void Session::require_newer(const StoredHead& newest) const {
   if (number > file_.head_number || (number == file_.head_number && newest.hash == file_.head_hash))
     return;
   if (file_.head_number != 0)
-    fail(Errc::untrusted, "{}: the remote has lost versions that this store has sent", objects_->url());
+    fail(Errc::untrusted, "{}: the remote has lost versions that this store has sent",
+         objects_->url());
 }
 
 void Session::note_seen(const StoredHead& newest) {

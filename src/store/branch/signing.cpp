@@ -112,7 +112,8 @@ std::vector<PageNumber> tree_pages_of(const PageSource& now) {
 
 // The signed version whose tree the version may still have. One that another key has signed says
 // nothing about the content that this key signs.
-std::optional<OpenSigned> tree_before(StoreDirectory& store, const std::optional<SnapshotRef>& parent,
+std::optional<OpenSigned> tree_before(StoreDirectory& store,
+                                      const std::optional<SnapshotRef>& parent,
                                       const Version& version, const base::Ed25519Public& key) {
   if (!parent.has_value() || parent->signature->key != key) return std::nullopt;
   OpenSigned before = open_signed(store, parent->name);
@@ -139,8 +140,7 @@ TreeHash new_tree(const Version& version, const PageSource& now, TreePieces& pie
 
 // Writes what has changed in the tree since the signed version before. Without that version, or if the
 // stored tree is not that version's, computes the tree from the whole content.
-TreeHash BranchWriter::Impl::write_tree(Version& version,
-                                        const std::optional<SnapshotRef>& parent,
+TreeHash BranchWriter::Impl::write_tree(Version& version, const std::optional<SnapshotRef>& parent,
                                         const base::Ed25519Public& key) {
   const std::shared_ptr<PageSource> now = open_with_tree(store, version, label);
   const std::uint64_t bytes_before =

@@ -6,6 +6,7 @@
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/refs.hpp"
 #include "store/page_map/diff.hpp"
 
@@ -68,6 +69,14 @@ std::vector<std::byte> statement_of(const PackStore& store, const SnapshotRef& r
 bool signature_fits(const PackStore& store, const SnapshotRef& ref) {
   return base::ed25519_verify(ref.signature->key, statement_of(store, ref),
                               ref.signature->signature);
+}
+
+bool may_be_snapshot(const StoreDirectory& store, const SnapshotRef& ref) {
+  const auto signers = signers_of(store, ref.branch);
+  if (signers.empty()) return true;
+  return ref.signature.has_value() &&
+         std::ranges::find(signers, ref.signature->key) != signers.end() &&
+         signature_fits(store, ref);
 }
 
 Signature public_form(const format::VersionSignature& signature) {
@@ -190,9 +199,9 @@ void SignatureChecker::note_order(const SnapshotRef& ref, SignatureCheck& out) {
   Highest& highest = highest_[ref.branch];
   const std::uint64_t number = ref.signature->number;
   if (highest.number != 0 && (number == 1 || number < highest.number)) {
-    out.note = fmt::format("it comes after '{}', which has number {}: the chain of signatures {}",
-                           highest.name, highest.number,
-                           number == 1 ? "begins again" : "goes back");
+    out.note =
+        fmt::format("it comes after '{}', which has number {}: the chain of signatures {}",
+                    highest.name, highest.number, number == 1 ? "begins again" : "goes back");
   }
   if (number > highest.number) highest = {number, ref.name};
 }

@@ -22,6 +22,8 @@ namespace vellum::store {
 // The bytes that the ref's signature signs. REQUIRES: it has one.
 std::vector<std::byte> statement_of(const PackStore& store, const format::SnapshotRef& ref);
 bool signature_fits(const PackStore& store, const format::SnapshotRef& ref);
+// Whether the signers of its branch, if there are any, accept the ref. Its content is not read.
+bool may_be_snapshot(const StoreDirectory& store, const format::SnapshotRef& ref);
 Signature public_form(const format::VersionSignature& signature);
 
 // The snapshot `name`, or the newest one before it on its line, that has a signature.

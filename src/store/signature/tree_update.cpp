@@ -33,6 +33,12 @@ std::shared_ptr<PageSource> open_with_tree(PackStore& store, const format::Versi
   return PageSource::open(store, whole, {}, label);
 }
 
+bool has_tree(PackStore& store, const format::Version& version) {
+  constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
+  const auto source = open_with_tree(store, version, store.path());
+  return source->zeros_from(format::kFirstTreePage, kMaxTreePages) < kMaxTreePages;
+}
+
 TreeUpdate::TreeUpdate(std::uint64_t region_bytes, VisitTreePage visit)
     : pages_(format::pages_in(region_bytes)),
       depth_(format::tree_depth(region_bytes)),
@@ -164,7 +170,8 @@ TreeHash root_of_leaves(const PageSource& with_tree, std::uint64_t region_bytes)
     if (zeros != 0) continue;
     const TreeNodes nodes = read_nodes(with_tree, 0, number);
     const std::uint64_t first = number * kNodesPerTreePage;
-    for (std::size_t i = 0; i < nodes.size() && first + i < pages; ++i) update.set(first + i, nodes[i]);
+    for (std::size_t i = 0; i < nodes.size() && first + i < pages; ++i)
+      update.set(first + i, nodes[i]);
     ++number;
   }
   return *update.finish();

@@ -27,6 +27,9 @@ static_assert(sizeof(TreeNodes) == format::kPageBytes);
 std::shared_ptr<PageSource> open_with_tree(PackStore& store, const format::Version& version,
                                            const std::string& label);
 
+// Whether there are pages of a tree, which a larger region would show as content.
+bool has_tree(PackStore& store, const format::Version& version);
+
 // Called for each page of the tree that changes: ascending, for pages of one level.
 using VisitTreePage =
     std::function<void(unsigned level, std::uint64_t number, const TreeNodes& nodes)>;

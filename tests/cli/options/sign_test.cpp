@@ -66,9 +66,8 @@ TEST_F(SignCommand, SignsVerifiesAndLists) {
 
 // A key that is decrypted into a pipe is read once.
 TEST_F(SignCommand, AKeyFromAPipeSigns) {
-  const Result made = run_program({"bash", "-c",
-                                   VELLUM_CLI " --sign-key <(cat '" + key_ + "') snapshot '" +
-                                       store_ + "' v2"});
+  const Result made = run_program(
+      {"bash", "-c", VELLUM_CLI " --sign-key <(cat '" + key_ + "') snapshot '" + store_ + "' v2"});
   EXPECT_EQ(made.status, 0) << made.err;
   EXPECT_EQ(verify(key_).status, 0) << verify(key_).out;
 }
@@ -118,6 +117,7 @@ TEST_F(SignCommand, ABranchWithSignersRefusesOthers) {
   EXPECT_EQ(run({"--sign-key", other_, "snapshot", store_, "v2"}).status, kUntrusted);
   EXPECT_EQ(run({"import", store_, "main", file("next", noise(3, 2)), "--snapshot", "v2"}).status,
             kUntrusted);
+  EXPECT_EQ(run({"cat", store_, "main"}).out, content_);  // nothing was committed
   must({"--sign-key", key_, "snapshot", store_, "v2"});
   must({"branch", store_, "main", "--any-signer"});
   must({"snapshot", store_, "v3"});
@@ -147,6 +147,22 @@ TEST_F(SignCommand, TravelsWithItsVersion) {
   EXPECT_EQ(json["versions"].size(), 2u);
   EXPECT_EQ(json["versions"][1]["ok"], true);
   EXPECT_TRUE(json["versions"][1]["chain_ends_before"].is_null());
+}
+
+TEST_F(SignCommand, APullRespectsTheSigners) {
+  must({"remote", "add", store_, "origin", "file://" + path("remote")});
+  must({"push", store_, "--all"});
+  must({"clone", "file://" + path("remote"), path("copy")});
+  must({"branch", path("copy"), "main", "--only-signed", key_ + ".pub"});
+  must({"snapshot", store_, "plain"});
+  must({"--sign-key", other_, "snapshot", store_, "others"});
+  must({"--sign-key", key_, "snapshot", store_, "good"});
+  must({"push", store_, "--all"});
+  const Result pulled = run({"pull", path("copy")});
+  EXPECT_EQ(pulled.status, kUntrusted) << pulled.err;
+  const std::string names = run({"log", path("copy"), "--names"}).out;
+  EXPECT_TRUE(contains(names, "good")) << names;
+  EXPECT_FALSE(contains(names, "plain") || contains(names, "others")) << names;
 }
 
 TEST_F(SignCommand, EncryptedStoresHaveSignatures) {

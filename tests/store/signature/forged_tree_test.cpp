@@ -57,7 +57,9 @@ class ForgedTree : public SignatureAttack {
     put_ref(forged);
     set_sign_key_file(key_file_);
   }
-  std::vector<std::byte> evil_page() const { return std::vector<std::byte>(kPageBytes, std::byte{6}); }
+  std::vector<std::byte> evil_page() const {
+    return std::vector<std::byte>(kPageBytes, std::byte{6});
+  }
   // A signature that attests another content than the signer has seen would be accepted for it.
   void expect_all(const std::vector<std::pair<std::string, bool>>& good) {
     SignatureChecker checker(*store_, keys_);
@@ -129,7 +131,8 @@ TEST_F(ForgedTree, OfAnotherKeyIsNotSigned) {
   top[0] = format::stored_subtree(nodes, 0);
   put_pages("v3", {tree_page(0, 0, nodes), tree_page(1, 0, top)});
   format::SnapshotRef forged = ref("v3");
-  forged.signature->root = format::actual_node(format::stored_subtree(std::span(top).first(2), 7), 8);
+  forged.signature->root =
+      format::actual_node(format::stored_subtree(std::span(top).first(2), 7), 8);
   put_ref(forged);
   const auto sign_next = [&](const std::string& branch) {
     store_->create_branch_at(branch, ref("v3").version, "v3");

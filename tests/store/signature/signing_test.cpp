@@ -308,6 +308,27 @@ TEST_F(Signing, DamageOfTheVersionBeforeIsNotThatOfTheNext) {
   EXPECT_EQ(v2.chain_ends_before, "v1");
 }
 
+// The pages of the tree are behind the end of each region that can be signed.
+TEST_F(Signing, ARegionWithATreeDoesNotGrowOverIt) {
+  Model model(4);
+  begin(model.pages());
+  const auto grow = [&](std::uint64_t bytes) {
+    format::CommitInfo info = meta_for(model);
+    info.region_bytes = bytes;
+    info.file_bytes.reset();
+    writer_->begin()->finish(info, true);
+  };
+  snapshot(model, "v0");  // zeros: there is no tree
+  model.store64(1, 8, 3);
+  snapshot(model, "v1");
+  error_text(Errc::unsupported, [&] { grow(format::kMaxSignedRegionBytes + kPageBytes); });
+  writer_.reset();
+  writer_ = BranchWriter::open(*store_, "main");
+  grow(format::kMaxSignedRegionBytes);
+  begin(model.pages(), "plain");
+  grow(format::kMaxRegionBytes);
+}
+
 TEST_F(Signing, AHeadIsThatOfItsSnapshotOrNotSigned) {
   Model model(60);
   begin(model.pages());
