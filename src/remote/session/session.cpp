@@ -118,7 +118,7 @@ void Session::require_newer(const StoredHead& newest) const {
   const std::uint64_t number = newest.head.number;
   if (number > file_.head_number || (number == file_.head_number && newest.hash == file_.head_hash))
     return;
-  if (file_.head_number != 0)
+  if (file_.head_number != 0 && file_.head_hash != base::Sha256{})
     fail(Errc::untrusted, "{}: the remote has lost versions that this store has sent",
          objects_->url());
 }

@@ -226,7 +226,8 @@ void add_log(CLI::App& app, Context& context) {
       ->type_name("TIME");
   command->add_option("--until", arguments->until, "List only versions up to this time")
       ->type_name("TIME");
-  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line")
+      ->excludes(command->get_option("--signatures"));
 }
 
 }  // namespace vellum::cli
