@@ -3,6 +3,7 @@
 #include "format/gc_census.hpp"
 #include "format/group.hpp"
 #include "format/key_slots.hpp"
+#include "format/signature/proof.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "seal.hpp"

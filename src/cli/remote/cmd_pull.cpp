@@ -136,8 +136,7 @@ int run_clone(Context& context, const PullArguments& arguments) {
 void add_expect_option(CLI::App& command, std::string& root) {
   command
       .add_option("--expect", root,
-                  "Refuse a remote without a snapshot that has this root, by its content (log "
-                  "--signatures --json prints it)")
+                  "Refuse a remote without a snapshot of this root, by its content")
       ->type_name("ROOT")
       ->check(CLI::Validator(
           [](const std::string& text) {

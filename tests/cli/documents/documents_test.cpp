@@ -51,11 +51,11 @@ std::string unescaped(std::string text) {
 TEST(Documents, TheseAreTheCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{
-                "init",   "snapshot", "branch", "rm",        "forget",  "log",     "show",
-                "diff",   "heat",     "blame",  "cat",       "web",     "run",     "mount",
-                "import", "export",   "attach", "backup",    "restore", "recover", "remote",
-                "push",   "pull",     "clone",  "replicate", "group",   "stat",    "du",
-                "gc",     "tier",     "key",    "verify",    "repair",  "top",     "help"}));
+                "init",   "snapshot",  "branch", "rm",      "forget",  "log",    "show",  "diff",
+                "heat",   "blame",     "cat",    "prove",   "web",     "run",    "mount", "import",
+                "export", "attach",    "backup", "restore", "recover", "remote", "push",  "pull",
+                "clone",  "replicate", "group",  "stat",    "du",      "gc",     "tier",  "key",
+                "verify", "repair",    "top",    "help"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {

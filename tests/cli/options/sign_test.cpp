@@ -60,7 +60,9 @@ TEST_F(SignCommand, SignsVerifiesAndLists) {
   const auto versions = run({"--json", "log", store_}).json()["versions"];
   for (const auto& v : versions) {
     EXPECT_EQ(v["signature"].is_null(), v["name"] != "v1");
-    if (v["name"] == "v1") EXPECT_EQ(v["signature"]["key"].get<std::string>().size(), 64u);
+    if (v["name"] == "v1") {
+      EXPECT_EQ(v["signature"]["key"].get<std::string>().size(), 64u);
+    }
   }
 }
 

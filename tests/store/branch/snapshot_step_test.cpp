@@ -91,7 +91,8 @@ class CutSnapshot {
     if (keys.empty()) return;
     SignatureChecker checker(*store, keys);
     for (const char* name : {"a", "b", "c"}) {
-      if (name[0] != 'b' || made) EXPECT_EQ(checker.check(name).problem, "") << name;
+      if (name[0] == 'b' && !made) continue;
+      EXPECT_EQ(checker.check(name).problem, "") << name;
     }
     EXPECT_EQ(read_snapshot(*store, "c").signature->number, made ? 3u : 2u);
   }
@@ -172,7 +173,9 @@ TEST_P(SnapshotError, LeavesNoSnapshotAndTheHeadAsItWas) {
   }
   commit_as(*store, *writer, model, "last");
   EXPECT_EQ(writer->head().parent, "last");
-  if (GetParam()) EXPECT_EQ(SignatureChecker(*store, process.keys()).check("last").problem, "");
+  if (GetParam()) {
+    EXPECT_EQ(SignatureChecker(*store, process.keys()).check("last").problem, "");
+  }
   for (const Damage& d : verify_store(*store, true, {}).damages) {
     ADD_FAILURE() << d.object << ": " << d.reason;
   }
