@@ -5,7 +5,7 @@
     vellum prove STORE VERSION 8192+4096 -o proof
     python3 check_proof.py proof key.pub.pem page
 
-Pages past the end of the version's file count as zeros. Needs `cryptography` or `openssl`. docs/format.md, "Proofs".
+Pages past the file's end are zeros. The key is in PEM. Needs `cryptography` or `openssl`. docs/format.md, "Proofs".
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def main(proof_file, public_key_file, page_file):
     name = proof.take(proof.take(1)[0])
     region_pages, first, pages = proof.varint(), proof.varint(), proof.varint()
     context, signature = proof.take(32), proof.take(64)
-    if not 0 < pages <= region_pages - first or len(content) > pages * PAGE:
+    if not 0 < pages <= min(region_pages - first, 1 << 18) or len(content) > pages * PAGE:
         sys.exit("the pages are not those of the proof")
     content = content.ljust(pages * PAGE, b"\0")
     leaves = [sha(b"\0", content[i : i + PAGE]) for i in range(0, len(content), PAGE)]

@@ -72,7 +72,7 @@ struct PushReport {
 
 // Store::pull().
 struct PullOptions {
-  std::vector<std::string> versions;  // empty: all of the remote's
+  std::vector<std::string> versions = {};  // empty: all of the remote's
   // For a lazy clone: also fetches all of its packs. The remote is not needed afterwards. The clone's
   // hold stays there, because copies of the clone may rely on it: `vellum pull --packs --release`
   // removes it.
@@ -82,13 +82,16 @@ struct PullOptions {
   bool take_over = false;
   // Only reports what would be fetched; for a lazy clone, only the versions. Not with `packs`.
   bool dry_run = false;
-  // Errc::untrusted, if the remote shows an older head than an earlier pull has seen, or one on another
+  // Errc::untrusted, if the remote shows an older head than this store has seen, or one on another
   // line: it was restored, or exchanged. Without this, the pull goes on, and the program `vellum` warns
-  // once. For stores that have pushed nothing there; take_over accepts any head.
+  // once. A store remembers a head if a version there is signed, or after such a pull. take_over
+  // accepts any head. Heads are not signed: this finds old copies, not a forger
+  // (docs/security.md, Signed versions).
   bool only_newer = false;
-  // Errc::untrusted, unless a snapshot there is signed with this root: that of a version that is known
-  // to exist (Signature::root), as hexadecimal digits. Empty: any remote. The signatures are not
-  // checked: Store::check_signatures() does that.
+  // Errc::untrusted, unless a snapshot that this pull wants is signed with this root: that of a version
+  // that is known to exist (Signature::root), as hexadecimal digits. Empty: any remote. The root is
+  // computed again from the content that was pulled. Signatures are not checked:
+  // Store::check_signatures() does that. Not with dry_run, nor in a lazy clone.
   std::string expect_root = {};
 };
 // Store::clone().
@@ -97,7 +100,7 @@ struct CloneOptions {
   // The new store's packs stay at the remote, and pages are fetched when they are read, as with
   // Store::open() of a URL. The store can be written; its own data is local until it is pushed.
   bool lazy = false;
-  std::string expect_root = {};  // as in PullOptions
+  std::string expect_root = {};  // as in PullOptions; not with lazy
 };
 struct PulledVersion {
   std::string name;

@@ -344,8 +344,8 @@ class Store {
   // by one of the keys, to have the content that was signed, and to follow the signed version before
   // it, if that is there. Without names: all snapshots. What is wrong is no error of the call. Reads
   // the first version whole, and of each later one on the same branch what differs from the one before.
-  std::vector<SignatureCheck> check_signatures(const std::vector<PublicKey>& keys,
-                                               const std::vector<std::string>& versions = {}) const;
+  SignatureReport check_signatures(const std::vector<PublicKey>& keys,
+                                   const std::vector<std::string>& versions = {}) const;
   // A proof that the pages with these bytes belong to a signed version, for a program without Vellum:
   // docs/format.md, Proofs. Reads these pages and a page of the tree for every seventh level.
   // Errc::untrusted: the version has no signature, or its pages are not what was signed.

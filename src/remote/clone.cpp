@@ -116,6 +116,11 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
          "time",
          source.url);
   }
+  if (options.lazy && !options.expect_root.empty()) {
+    fail(Errc::invalid_argument,
+         "{}: a lazy clone does not fetch the content with which an expected root is compared",
+         directory);
+  }
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {

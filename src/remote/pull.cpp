@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
+#include "remote/expected_root.hpp"
 #include "remote/holds.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/new_pack.hpp"
@@ -20,6 +20,7 @@
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/reach/roots.hpp"
+#include "store/signature/signed_versions.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -63,10 +64,11 @@ class Pull {
         dry_run_(options.dry_run),
         is_lazy_(is_lazy(session)),
         threads_(std::min(kMaxReadingThreads, remote_.objects().connections())) {
-    newest_ = session.newest_head();
+    remembers_ = options.only_newer;
+    newest_ = session.newest_head(options.only_newer && !takes_over_);
     head_ = newest_.head;
-    check_head(options.only_newer);
-    require_root(options.expect_root);
+    if (const std::string problem = session.going_back(newest_); !problem.empty() && !takes_over_)
+      session.warn(problem);
     for (const std::string& name : options.versions) {
       const RemoteVersion* found = head_.find(name);
       if (found == nullptr) {
@@ -82,6 +84,7 @@ class Pull {
              std::tie(b->is_branch, b->ref.order, b->ref.name);
     });
     wanted_.erase(std::unique(wanted_.begin(), wanted_.end()), wanted_.end());
+    claim_root_ = claims_of_root(wanted_, options.expect_root, remote_.objects().url());
   }
 
   // False: a gc of the remote has begun meanwhile, and the store is unchanged.
@@ -101,7 +104,7 @@ class Pull {
     }
     if (!dry_run_) skip_orders_of(store_, head_);
     if (to_do.empty() || (dry_run_ && is_lazy_)) {
-      if (!dry_run_) session_.note_seen(newest_);
+      if (!dry_run_) finish();
       return true;
     }
     const store::GcExclusive no_gc = hold_what_gc_holds(store_);
@@ -115,7 +118,7 @@ class Pull {
       publish(*name);
       note_working_set(*name);
     }
-    session_.note_seen(newest_);
+    finish();
     return true;
   }
   // Throws if a name was refused. The others have been pulled.
@@ -129,24 +132,9 @@ class Pull {
   }
 
  private:
-  void check_head(bool only_newer) {
-    if (takes_over_) return;
-    const std::string problem = session_.going_back(newest_);
-    if (problem.empty()) return;
-    if (only_newer) fail(Errc::untrusted, "{}", problem);
-    session_.warn(problem);
-  }
-
-  void require_root(const std::string& root) const {
-    if (root.empty()) return;
-    const bool has_root = std::ranges::any_of(head_.versions, [&](const RemoteVersion& version) {
-      return version.ref.signature.has_value() && base::hex(version.ref.signature->root) == root;
-    });
-    if (has_root) return;
-    fail(Errc::untrusted,
-         "{}: no version there has the root {}: the remote is older than wanted, or "
-         "another one",
-         remote_.objects().url(), root);
+  void finish() {
+    require_root(store_, claim_root_, remote_.objects().url());
+    if (remembers_ || session_.remembers(newest_)) session_.note_seen(newest_);
   }
 
   // leave_newer: the remote has lost commits that the store has. note: the store has not noted that
@@ -192,6 +180,10 @@ class Pull {
       }
       refuse(Errc::already_exists, "{} has another version '{}' than {}", store_.path(), wanted,
              remote_.objects().url());
+    }
+    if (!name.is_branch && !store::may_be_snapshot(store_, name.ref)) {
+      refuse(Errc::untrusted, "snapshot '{}' at {} has no signature that branch '{}' of {} accepts",
+             wanted, remote_.objects().url(), name.ref.branch, store_.path());
     }
     if (!store::has_branch(store_, wanted)) return Action::get;
     if (!name.is_branch) {
@@ -453,12 +445,14 @@ class Pull {
   const Remote& remote_;
   const ProgressFn& progress_;
   const bool takes_over_, dry_run_, is_lazy_;
+  bool remembers_ = false;
   const std::size_t threads_;
   StoredHead newest_;
   Head head_;
   std::vector<const RemoteVersion*> wanted_;
-  std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
-  std::set<std::uint64_t> files_;     // packs that a lazy clone has
+  std::vector<const RemoteVersion*> claim_root_;  // those that claim the expected root
+  std::optional<PackFiller> filler_;              // it reads the page maps of the whole store
+  std::set<std::uint64_t> files_;                 // packs that a lazy clone has
   std::map<const RemoteVersion*, std::vector<format::PageRange>> in_use_;  // of the lists
   std::atomic<std::uint64_t> done_bytes_ = 0;
   std::uint64_t total_bytes_ = 0;  // of all pieces of all calls of fetch_pieces()
@@ -471,6 +465,10 @@ class Pull {
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress) {
   if (options.dry_run && options.packs) {
     fail(Errc::invalid_argument, "a dry run of a pull does not count the packs of a lazy clone");
+  }
+  if (!options.expect_root.empty() && (options.dry_run || is_lazy(session))) {
+    fail(Errc::invalid_argument,
+         "an expected root is compared with the content: not by a dry run, nor in a lazy clone");
   }
   for (int i = 0; i < kMaxPullTries; ++i) {
     Pull attempt(session, options, progress);

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 
+#include "base/bytes/hex.hpp"
 #include "base/expect_error.hpp"
+#include "base/files/new_file.hpp"
 #include "remote/failing_objects.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy/open_remote.hpp"
@@ -11,6 +13,8 @@
 #include "remote/repair_remote.hpp"
 #include "remote/replicator.hpp"
 #include "remote/session/missing_pieces.hpp"
+#include "store/catalog/snapshots/refs.hpp"
+#include "store/signature/sign_key.hpp"
 
 namespace vellum::remote::test {
 namespace {
@@ -566,16 +570,79 @@ TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
   }
   const auto warnings = pull_newer(false);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("an earlier pull has seen"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("this store has seen head"), std::string::npos) << warnings[0];
   EXPECT_TRUE(pull_newer(true).empty());  // it was said
 }
 
-TEST_F(OperatorTest, AnExpectedRootHasToBeThere) {
-  make(1);
+// A store that pushes does the same, before it notes the loss.
+TEST_F(OperatorTest, AStoreThatPushesRefusesAnOlderRemote) {
+  for (const bool is_signed : {false, true}) {
+    SCOPED_TRACE(is_signed);
+    const store::test::SigningProcess process(is_signed);
+    if (!is_signed) make(1);
+    step(is_signed ? "a1" : "b1");
+    push_all(*store);
+    copy_remote();
+    step(is_signed ? "a2" : "b2");
+    push_all(*store);
+    restore_remote();
+    const auto pull_newer = [&](bool only_newer) {
+      Session session(*store, "origin");
+      pull(session, {.only_newer = only_newer}, nullptr);
+      return session.warnings();
+    };
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);
+    EXPECT_FALSE(pull_newer(false).empty());
+    EXPECT_TRUE(pull_newer(true).empty());
+    push_all(*store);
+    EXPECT_TRUE(pull_newer(true).empty());
+  }
+}
+
+class ExpectedRoot : public OperatorTest {
+ protected:
+  ExpectedRoot() {
+    make(1);
+    step("s1");
+    root_ = base::hex(store::read_snapshot(*store, "s1").signature->root);
+  }
+  void clone_with(const std::string& to, const std::vector<std::string>& versions,
+                  const std::string& root, bool lazy = false) const {
+    clone(base::posix_fs(), url(), dir.path(to), {versions, lazy, root}, nullptr);
+  }
+
+  const store::test::SigningProcess process_;
+  std::string root_;
+};
+
+TEST_F(ExpectedRoot, HasToBeThereAmongWhatIsPulled) {
   push_all(*store);
-  EXPECT_ERRC(
-      clone(base::posix_fs(), url(), dir.path("c"), {.expect_root = std::string(64, 'a')}, nullptr),
-      Errc::untrusted);
+  EXPECT_ERRC(clone_with("a", {}, std::string(64, 'a')), Errc::untrusted);
+  EXPECT_ERRC(clone_with("b", {"s0"}, root_), Errc::untrusted);
+  EXPECT_ERRC(clone_with("c", {}, root_, true), Errc::invalid_argument);
+  EXPECT_FALSE(fs::exists(dir.path("c")));
+  clone_with("d", {}, root_);
+  clone_with("e", {"s1"}, root_);
+  const auto copy = StoreDirectory::open(base::posix_fs(), dir.path("e"));
+  expect_contents(*copy, {{"s1", contents["s1"]}});
+  Session session(*copy, "origin");
+  EXPECT_NO_THROW(pull(session, {.versions = {"s1"}, .expect_root = root_}, nullptr));
+  EXPECT_ERRC(pull(session, {.dry_run = true, .expect_root = root_}, nullptr),
+              Errc::invalid_argument);
+}
+
+// The remote states the root for another content.
+TEST_F(ExpectedRoot, IsThatOfTheContent) {
+  step("s2");
+  format::SnapshotRef forged = store::read_snapshot(*store, "s2");
+  forged.signature->root = store::read_snapshot(*store, "s1").signature->root;
+  base::publish_file(store->fs(), store->tmp_directory(), store->snapshots_directory(),
+                     std::string("s2") + store::kRefSuffix,
+                     encode_snapshot_ref(forged, store->file_seal()), true);
+  push_names(*store, {"s2"});
+  EXPECT_ERRC(clone_with("a", {}, root_), Errc::untrusted);
+  EXPECT_FALSE(fs::exists(dir.path("a")));
 }
 
 }  // namespace

@@ -69,13 +69,15 @@ void print_text(Context& context, const VerifyReport& report) {
                          human_bytes(report.bytes_read));
 }
 
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 Json check_json(const SignatureCheck& check) {
   return Json{{"name", check.name},
               {"ok", check.problem.empty()},
-              {"problem", check.problem.empty() ? Json(nullptr) : Json(check.problem)},
+              {"problem", text_or_null(check.problem)},
               {"signature", check.is_signed ? signature_json(check.signature) : Json(nullptr)},
-              {"chain_ends_before",
-               check.chain_ends_before.empty() ? Json(nullptr) : Json(check.chain_ends_before)}};
+              {"chain_ends_before", text_or_null(check.chain_ends_before)},
+              {"note", text_or_null(check.note)}};
 }
 
 void print_check(Output& out, const SignatureCheck& check) {
@@ -84,12 +86,23 @@ void print_check(Output& out, const SignatureCheck& check) {
     out.print_text("untrusted  '{}': {}\n", name, printable(check.problem));
     return;
   }
+  std::string more;
+  if (!check.chain_ends_before.empty()) {
+    more = fmt::format("; '{}', which it was signed on, is not here",
+                       printable(check.chain_ends_before));
+  }
+  if (!check.note.empty()) more += "; " + printable(check.note);
   out.print_text("signed     '{}', number {}, by {}{}\n", name, check.signature.number,
-                 base::hex(std::span(check.signature.key).first(8)),
-                 check.chain_ends_before.empty()
-                     ? ""
-                     : fmt::format("; '{}', which it was signed on, is not here",
-                                   printable(check.chain_ends_before)));
+                 base::hex(std::span(check.signature.key).first(8)), more);
+}
+
+void print_head(Output& out, const HeadCheck& head) {
+  const std::string branch = printable(head.branch);
+  if (head.same_as.empty()) {
+    out.print_text("not signed: the head of branch '{}'\n", branch);
+  } else {
+    out.print_text("the head of branch '{}' is '{}'\n", branch, printable(head.same_as));
+  }
 }
 
 // Of a store, or of a remote that is given by its URL: both are read whole.
@@ -100,22 +113,33 @@ int verify_signatures(Context& context, const VerifyArguments& arguments) {
   std::vector<PublicKey> keys;
   for (const std::string& file : arguments.signers) keys.push_back(read_public_key(file));
   const Store store = Store::open(arguments.store);
-  const auto checks = store.check_signatures(keys, arguments.versions);
+  const SignatureReport report = store.check_signatures(keys, arguments.versions);
   std::size_t bad = 0;
-  Json list = Json::array();
-  for (const SignatureCheck& check : checks) {
+  Json list = Json::array(), heads = Json::array();
+  const bool prints = !context.json && !context.quiet;
+  for (const SignatureCheck& check : report.snapshots) {
     bad += check.problem.empty() ? 0 : 1;
     list.push_back(check_json(check));
-    if (!context.json && !context.quiet) print_check(context.out, check);
+    if (prints) print_check(context.out, check);
   }
-  const Json object{{"store", store.path()}, {"ok", bad == 0}, {"versions", std::move(list)}};
-  if (bad == 0) {
+  for (const HeadCheck& head : report.heads) {
+    heads.push_back(Json{{"branch", head.branch}, {"same_as", text_or_null(head.same_as)}});
+    if (prints) print_head(context.out, head);
+  }
+  const bool is_good = bad == 0 && !report.snapshots.empty();
+  const Json object{{"store", store.path()},
+                    {"ok", is_good},
+                    {"versions", std::move(list)},
+                    {"heads", std::move(heads)}};
+  if (is_good) {
     if (context.json) context.out.print_json(object);
     return kExitOk;
   }
   if (context.json) context.begin_object(object);
+  if (report.snapshots.empty())
+    fail(Errc::untrusted, "{}: it has no snapshot, so that nothing there is signed", store.path());
   fail(Errc::untrusted, "{}: {} of {} not to be trusted", store.path(), bad,
-       counted(checks.size(), "version"));
+       counted(report.snapshots.size(), "version"));
 }
 
 int run_verify(Context& context, const VerifyArguments& arguments) {

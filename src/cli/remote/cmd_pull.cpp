@@ -144,14 +144,10 @@ int run_clone(Context& context, const PullArguments& arguments) {
   return kExitOk;
 }
 
-}  // namespace
-
-namespace {
-
 void add_expect_option(CLI::App& command, std::string& root) {
   command
       .add_option("--expect", root,
-                  "Refuse a remote without a snapshot that is signed with this root")
+                  "Refuse a remote without a snapshot of this root, by its content")
       ->type_name("ROOT")
       ->check(CLI::Validator(
           [](const std::string& text) {
@@ -208,6 +204,7 @@ void add_clone(CLI::App& app, Context& context) {
                  "Leave the packs at the remote, and fetch pages when they are read")
       ->excludes(at);
   add_expect_option(*command, arguments->root);
+  command->get_option("--expect")->excludes(command->get_option("--lazy"));
   add_transfer_options(*command, arguments->transfer);
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };

@@ -16,7 +16,7 @@ namespace vellum::format {
 
 // Reads a hash, a key or a signature.
 template <typename Bytes>
-void read_array(ByteReader& in, Bytes& out) noexcept {
+void read_fixed(ByteReader& in, Bytes& out) noexcept {
   const auto bytes = in.bytes(out.size());
   if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
 }

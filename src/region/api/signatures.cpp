@@ -1,5 +1,6 @@
 // Signatures of versions: parts of the C++ interface of a store.
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include <vellum/store.hpp>
@@ -13,35 +14,61 @@
 namespace vellum {
 namespace {
 
-// By branch, oldest first: each is then checked after its parent.
-std::vector<std::string> in_order(const store::StoreDirectory& core,
-                                  const std::vector<std::string>& names) {
-  std::vector<format::SnapshotRef> refs;
+struct ToCheck {
+  std::string branch;
+  std::uint64_t order = 0;
+  std::string name;
+};
+
+// By branch, oldest first: each is then checked after its parent. First those without a readable ref,
+// which the check names.
+std::vector<ToCheck> in_order(const store::StoreDirectory& core,
+                              const std::vector<std::string>& names) {
+  std::vector<ToCheck> out;
   for (const std::string& name : names) {
-    if (!store::has_snapshot(core, name)) {
-      fail(Errc::not_found, "no snapshot '{}' in {}: a branch's head has no signature", name,
-           core.path());
+    try {
+      const format::SnapshotRef ref = store::read_snapshot(core, name);
+      out.push_back({ref.branch, ref.order, name});
+    } catch (const Error& e) {
+      if (e.code() == Errc::not_found) continue;  // removed just now
+      if (e.code() != Errc::corrupted) throw;
+      out.push_back({"", 0, name});
     }
-    refs.push_back(store::read_snapshot(core, name));
   }
-  std::ranges::sort(refs, [](const auto& a, const auto& b) {
+  std::ranges::sort(out, [](const auto& a, const auto& b) {
     return std::tie(a.branch, a.order) < std::tie(b.branch, b.order);
   });
-  std::vector<std::string> out;
-  for (const format::SnapshotRef& ref : refs) out.push_back(ref.name);
   return out;
 }
 
 }  // namespace
 
-std::vector<SignatureCheck> Store::check_signatures(
-    const std::vector<PublicKey>& keys, const std::vector<std::string>& versions) const {
+SignatureReport Store::check_signatures(const std::vector<PublicKey>& keys,
+                                        const std::vector<std::string>& versions) const {
+  const store::StoreDirectory& core = *impl_->core;
   std::vector<std::string> names;
-  for (const std::string& given : versions) names.push_back(resolve(given));
-  if (names.empty()) names = snapshot_names(*impl_->core);
+  for (const std::string& given : versions) {
+    names.push_back(resolve(given));
+    if (store::has_snapshot(core, names.back())) continue;
+    fail(Errc::not_found, "no snapshot '{}' in {}: a branch's head has no signature", names.back(),
+         path());
+  }
+  if (names.empty()) names = snapshot_names(core);
   store::SignatureChecker checker(*impl_->core, keys);
-  std::vector<SignatureCheck> out;
-  for (const std::string& name : in_order(*impl_->core, names)) out.push_back(checker.check(name));
+  SignatureReport out;
+  std::map<std::string, std::string> heads;  // what each branch's head is the same as
+  if (versions.empty()) {
+    for (const std::string& branch : core.branch_names())
+      if (!store::is_staging_name(branch)) heads[branch] = "";
+  }
+  for (const ToCheck& next : in_order(core, names)) {
+    out.snapshots.push_back(checker.check(next.name));
+    const auto head = heads.find(next.branch);
+    const bool is_good = out.snapshots.back().problem.empty();
+    if (head != heads.end()) head->second = is_good ? next.name : "";
+  }
+  for (const auto& [branch, newest] : heads)
+    out.heads.push_back({branch, newest.empty() || !checker.is_head(branch, newest) ? "" : newest});
   return out;
 }
 

@@ -71,8 +71,9 @@ const SeenBranch* Session::find(const std::string& branch) const noexcept {
   return nullptr;
 }
 
-StoredHead Session::newest_head() {
+StoredHead Session::newest_head(bool only_newer) {
   StoredHead out = remote_->newest_head();
+  if (only_newer) require_newer(out);
   const std::uint64_t number = out.head.number;
   if (number > file_.head_number || (number == file_.head_number && out.hash == file_.head_hash)) {
     return out;
@@ -93,8 +94,6 @@ void Session::note_lost(const Head& newest) {
   file_.replicated = {};
   file_.key_slots_hash = {};
   file_.head_hash = {};
-  file_.seen_head = {};
-  file_.seen_hash = {};
   write_remote_file(store_, name_, file_, true);
 }
 
@@ -118,23 +117,43 @@ std::string Session::going_back(const StoredHead& newest) const {
                                     !remote_->has_head(seen) && remote_->has_head(witness));
   if (!is_older && !is_other) return "";
   return fmt::format(
-      "{}: the remote shows head {}, {}: an earlier pull has seen head {}. It was restored, or "
-      "somebody has exchanged it",
+      "{}: the remote shows head {}, {}: this store has seen head {}. It was restored, or somebody "
+      "has exchanged it",
       objects_->url(), now.number, is_older ? "an older copy of it" : "on another line",
       seen.number);
 }
 
+void Session::require_newer(const StoredHead& newest) const {
+  const std::string problem = going_back(newest);
+  if (!problem.empty()) fail(Errc::untrusted, "{}", problem);
+  const std::uint64_t number = newest.head.number;
+  if (number > file_.head_number || (number == file_.head_number && newest.hash == file_.head_hash))
+    return;
+  if (file_.head_number != 0 && file_.head_hash != base::Sha256{})
+    fail(Errc::untrusted, "{}: the remote has lost versions that this store has sent",
+         objects_->url());
+}
+
 void Session::note_seen(const StoredHead& newest) {
-  if (file_.head_number != 0 || newest.head.number == 0 || file_.seen_hash == newest.hash) return;
+  if (newest.head.number == 0 || file_.seen_hash == newest.hash) return;
   file_.seen_head = newest.head.id();
   file_.seen_hash = newest.hash;
   write_remote_file(store_, name_, file_, true);
 }
 
+bool Session::remembers(const StoredHead& newest) const {
+  return file_.seen_head.number != 0 ||
+         std::ranges::any_of(newest.head.versions, [](const RemoteVersion& version) {
+           return version.ref.signature.has_value();
+         });
+}
+
 void Session::published(const StoredHead& head) noexcept {
   assert(head.head.number != 0);
-  file_.seen_head = {};
-  file_.seen_hash = {};
+  if (remembers(head)) {
+    file_.seen_head = head.head.id();
+    file_.seen_hash = head.hash;
+  }
   file_.head_number = head.head.number;
   file_.head_hash = head.hash;
 }

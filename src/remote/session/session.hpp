@@ -36,20 +36,24 @@ class Session {
   // The state of the remote's branch at the last push or pull; null: none.
   const SeenBranch* find(const std::string& branch) const noexcept;
   // The newest head. If the remote has lost a head of this store, all snapshots count as not yet
-  // replicated; that is durable on return.
-  StoredHead newest_head();
+  // replicated; that is durable on return. `only_newer`: that, and going_back(), are Errc::untrusted,
+  // and nothing is noted.
+  StoredHead newest_head(bool only_newer = false);
   // Such a loss was found otherwise. Durable on return.
   void note_lost(const Head& newest);
   // The least number of heads that follow such a loss, until one is published; 0: any.
   std::uint64_t number_after_loss() const noexcept;
   // Whether such a loss was found.
   bool has_lost() const noexcept { return has_lost_; }
-  // A sentence: an earlier pull of this store, which has published nothing there, has seen a newer head,
-  // or one that this one does not descend from. Empty: none has.
+  // A sentence: this store has seen a newer head, or one that this one does not descend from. Empty: it
+  // has not.
   std::string going_back(const StoredHead& newest) const;
   void warn(const std::string& sentence) { warnings_.push_back(sentence); }
   // A pull has seen it. Durable on return.
   void note_seen(const StoredHead& newest);
+  // Whether this store remembers such a head: it does if a version there is signed, or if it already
+  // remembers one. An older Vellum does not read the remote's file then.
+  bool remembers(const StoredHead& newest) const;
   // Records that this store has published the head; the next note() makes that durable.
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.
@@ -91,6 +95,7 @@ class Session {
   bool is_loss_noted() const noexcept {
     return file_.head_number != 0 && file_.head_hash == base::Sha256{};
   }
+  void require_newer(const StoredHead& newest) const;
   std::vector<std::byte> slots_to_put() const;
   store::StoreDirectory& store_;
   const std::string name_;

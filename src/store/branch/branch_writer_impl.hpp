@@ -66,7 +66,8 @@ struct BranchWriter::Impl {
   // In signing.cpp.
   void sign(format::SnapshotRef& ref);
   format::TreeHash write_tree(format::Version& version,
-                              const std::optional<format::SnapshotRef>& parent);
+                              const std::optional<format::SnapshotRef>& parent,
+                              const base::Ed25519Public& key);
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
   // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the
   // runs of the last checkpoint.

@@ -30,6 +30,13 @@ format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
   return writer.head();
 }
 
+// gc reads the names, and then the pins. It must not miss a version whose pin, or staging branch, is
+// released as soon as its name is there. REQUIRES: the version is still kept.
+void publish(StoreDirectory& store, const NameLock& claim, const format::SnapshotRef& ref) {
+  const NamesShared names(store);
+  store.create_snapshot(claim, ref);
+}
+
 }  // namespace
 
 StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVersion& head) {
@@ -83,19 +90,20 @@ void name_version(StoreDirectory& store, const NameLock& claim, const std::strin
   ref.created_ns = base::wall_clock_ns();
   ref.version = version;
   if (!message.empty()) ref.version.message = message;
-  if (signing_key_for(store, branch).empty()) return store.create_snapshot(claim, ref);
+  if (signing_key_for(store, branch).empty()) return publish(store, claim, ref);
   StagingBranch staging(store, version, std::nullopt);
   const format::Version facts = std::exchange(ref.version, staging.writer().head());
   ref.version.sequence = facts.sequence;
   ref.version.pages_changed = facts.pages_changed;
   ref.version.set_info(facts.info());
   staging.writer().sign(ref);
-  store.create_snapshot(claim, ref);
+  publish(store, claim, ref);
 }
 
 void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
                               const NameLock& claim) {
   const CheckpointedHead head(store, branch);
+  const NamesShared names(store);
   store.create_snapshot(claim, head.head().branch, head.version(), "");
 }
 

@@ -9,8 +9,10 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/branch/checkpoint/checkpoint.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/packs/io_cost.hpp"
 #include "store/page_map/overlay.hpp"
+#include "store/signature/tree_update.hpp"
 
 namespace vellum::store {
 
@@ -156,6 +158,12 @@ void BranchWriter::Commit::Impl::check(const CommitInfo& info) const {
       info.region_bytes < writer.head.region_bytes) {
     fail(Errc::invalid_argument, "{}: a region of {} bytes cannot follow one of {}", writer.label,
          info.region_bytes, writer.head.region_bytes);
+  }
+  if (info.region_bytes > format::kMaxSignedRegionBytes &&
+      info.region_bytes > writer.head.region_bytes && has_tree(writer.store, writer.head)) {
+    fail(Errc::unsupported,
+         "{}: a branch with signed snapshots cannot grow to {} bytes: at most {}", writer.label,
+         info.region_bytes, format::kMaxSignedRegionBytes);
   }
   if (info.file_bytes.value_or(0) > info.region_bytes) {
     fail(Errc::invalid_argument, "{}: a file of {} bytes does not fit a region of {}", writer.label,
@@ -337,6 +345,8 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
   if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
   c.check(info);
+  // What the branch does not accept as a snapshot is not committed, either.
+  if (snapshot != nullptr) static_cast<void>(signing_key_for(w.store, w.name));
 
   CommitCost cost;
   try {

@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <set>
+#include <iterator>
+#include <vector>
 
 #include "base/fail.hpp"
 #include "base/memory/zeros.hpp"
@@ -97,52 +98,41 @@ class TreePieces {
 };
 
 // The pages of trees in the version, ascending.
-std::set<PageNumber> tree_pages_of(const PageSource& now) {
+std::vector<PageNumber> tree_pages_of(const PageSource& now) {
   constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
-  std::set<PageNumber> out;
+  std::vector<PageNumber> out;
   PageNumber page = format::kFirstTreePage;
   for (const PageNumber end = page + kMaxTreePages; page < end;) {
     const std::size_t zeros = now.zeros_from(page, static_cast<std::size_t>(end - page));
     page += zeros;
-    if (zeros == 0) out.insert(page++);
+    if (zeros == 0) out.push_back(page++);
   }
   return out;
 }
 
-// The signed version whose tree the version still has, if it is at hand.
+// The signed version whose tree the version may still have. One that another key has signed says
+// nothing about the content that this key signs.
 std::optional<OpenSigned> tree_before(StoreDirectory& store,
                                       const std::optional<SnapshotRef>& parent,
-                                      const Version& version, const PageSource& now) {
-  if (!parent.has_value()) return std::nullopt;
+                                      const Version& version, const base::Ed25519Public& key) {
+  if (!parent.has_value() || parent->signature->key != key) return std::nullopt;
   OpenSigned before = open_signed(store, parent->name);
-  const std::uint64_t bytes = before.ref.version.region_bytes;
-  if (!before.ref.signature.has_value() || bytes > version.region_bytes ||
-      stored_root(now, bytes) != before.ref.signature->root) {
+  if (!(before.ref == *parent) || parent->version.region_bytes > version.region_bytes) {
     return std::nullopt;
   }
   return before;
 }
 
-TreeHash update_tree(const OpenSigned& before, const Version& version, const PageSource& now,
-                     TreePieces& pieces) {
-  TreeUpdate update(&now, before.ref.version.region_bytes, version.region_bytes,
-                    [&](const auto&... page) { pieces.add(page...); });
-  ResolvedVersion a = resolved(SnapshotRef(before.ref)), b;
-  b.version = version;
-  for (const auto& range : ranges_that_may_differ(*before.source, a, now, b)) {
-    update.set_content(now, range);
-  }
-  return update.finish();
-}
-
 TreeHash new_tree(const Version& version, const PageSource& now, TreePieces& pieces) {
-  std::set<PageNumber> old = tree_pages_of(now);
+  std::vector<PageNumber> fresh, stale;
   const TreeHash root = root_of_content(
       now, version.region_bytes, [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-        old.erase(format::tree_page(level, number));
+        fresh.push_back(format::tree_page(level, number));
         pieces.add(level, number, nodes);
       });
-  for (const PageNumber page : old) pieces.add_zero(page);
+  std::ranges::sort(fresh);
+  std::ranges::set_difference(tree_pages_of(now), fresh, std::back_inserter(stale));
+  for (const PageNumber page : stale) pieces.add_zero(page);
   return root;
 }
 
@@ -150,32 +140,54 @@ TreeHash new_tree(const Version& version, const PageSource& now, TreePieces& pie
 
 // Writes what has changed in the tree since the signed version before. Without that version, or if the
 // stored tree is not that version's, computes the tree from the whole content.
-TreeHash BranchWriter::Impl::write_tree(Version& version,
-                                        const std::optional<SnapshotRef>& parent) {
+TreeHash BranchWriter::Impl::write_tree(Version& version, const std::optional<SnapshotRef>& parent,
+                                        const base::Ed25519Public& key) {
   const std::shared_ptr<PageSource> now = open_with_tree(store, version, label);
   const std::uint64_t bytes_before =
       version.bytes_added - (packs->bytes_appended() - counted_bytes);
   EncodingThreads threads(store.pool(), packs->compressor());
   std::vector<MapEntry> written;
   checkpointing = true;
-  TreePieces pieces(encoding, *now, packs->compressor(), [&](std::vector<PageBlock>&& blocks) {
+  const auto write_blocks = [&](std::vector<PageBlock>&& blocks) {
     std::vector<const PageBlock*> all;
     for (const PageBlock& block : blocks) all.push_back(&block);
     append_blocks(all, *packs, encoding, dedup, threads, written);
-  });
-  const auto before = tree_before(store, parent, version, *now);
-  const TreeHash root = before.has_value() ? update_tree(*before, version, *now, pieces)
-                                           : new_tree(version, *now, pieces);
-  const auto changed = pieces.finish();
-  if (changed.empty() && written.empty()) return root;
+  };
+  std::optional<TreePieces> pieces;
+  pieces.emplace(encoding, *now, packs->compressor(), write_blocks);
+  std::optional<TreeHash> root;
+  if (const auto before = tree_before(store, parent, version, key)) {
+    root = root_after(*before, *now, *now, version,
+                      [&](const auto&... page) { pieces->add(page...); });
+  }
+  if (!root.has_value()) {
+    written.clear();  // no map names these records
+    pieces.emplace(encoding, *now, packs->compressor(), write_blocks);
+    root = new_tree(version, *now, *pieces);
+  }
+  const auto changed = pieces->finish();
+  if (changed.empty() && written.empty()) return *root;
   checkpointed = now;  // the deltas of tree pages are against these
   auto entries = write_pieces(version, changed, std::move(written), nullptr, dedup, threads);
   chains.depths.update(entries);
   if (!entries.empty()) add_run(version, std::move(entries), threads);
   write_version_copy(version, bytes_before);
   checkpointed.reset();
-  return root;
+  return *root;
 }
+
+namespace {
+
+// Of a parent that somebody has forged, nothing is taken.
+void require_parent(const PackStore& store, const SnapshotRef& parent) {
+  if (signature_fits(store, parent) && parent.signature->number < UINT64_MAX) return;
+  fail(Errc::untrusted,
+       "snapshot '{}': its signature is forged, or of another version: remove it, or put the "
+       "genuine one in its place",
+       parent.name);
+}
+
+}  // namespace
 
 void BranchWriter::Impl::sign(SnapshotRef& ref) {
   const base::Secret key = signing_key_for(store, ref.branch);
@@ -187,13 +199,14 @@ void BranchWriter::Impl::sign(SnapshotRef& ref) {
     }
     const auto parent = newest_signed(store, ref.version.parent);
     format::VersionSignature signature;
-    signature.root = write_tree(ref.version, parent);
+    signature.key = base::ed25519_public(key);
     if (parent.has_value()) {
+      require_parent(store, *parent);
       signature.parent_name = parent->name;
       signature.parent = base::sha256(statement_of(store, *parent));
       signature.number = parent->signature->number + 1;
     }
-    signature.key = base::ed25519_public(key);
+    signature.root = write_tree(ref.version, parent, signature.key);
     ref.signature = signature;
     ref.signature->signature = base::ed25519_sign(key, statement_of(store, ref));
   });

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <vellum/signature.hpp>
 
@@ -34,10 +37,26 @@ std::string sign_key_file() {
   return value == nullptr ? "" : value;
 }
 
+namespace {
+
+// A pipe gives its bytes once: that key stays in secret memory.
+base::Secret read_private(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(file, ignored)) return base::read_ed25519_private(file);
+  static std::mutex kept_mutex;
+  static std::map<std::string, base::Secret> kept;
+  const std::lock_guard guard(kept_mutex);
+  auto at = kept.find(file);
+  if (at == kept.end()) at = kept.emplace(file, base::read_ed25519_private(file)).first;
+  return base::Secret(std::as_const(at->second).bytes());
+}
+
+}  // namespace
+
 PublicKey read_public_key(const std::string& file) { return base::read_ed25519_public(file); }
 
 PublicKey public_key_of(const std::string& private_key_file) {
-  return base::ed25519_public(base::read_ed25519_private(private_key_file));
+  return base::ed25519_public(read_private(private_key_file));
 }
 
 namespace store {
@@ -65,7 +84,7 @@ std::vector<base::Ed25519Public> signers_of(const StoreDirectory& store,
 
 base::Secret signing_key_for(const StoreDirectory& store, const std::string& branch) {
   const std::string file = sign_key_file();
-  base::Secret key = file.empty() ? base::Secret() : base::read_ed25519_private(file);
+  base::Secret key = file.empty() ? base::Secret() : read_private(file);
   const auto signers = signers_of(store, branch);
   if (signers.empty()) return key;
   if (key.empty()) {

@@ -5,9 +5,10 @@
 
 #include "base/bytes/hex.hpp"
 #include "base/fail.hpp"
+#include "store/catalog/names.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/refs.hpp"
 #include "store/page_map/diff.hpp"
-#include "store/signature/tree_update.hpp"
 
 namespace vellum::store {
 
@@ -30,9 +31,17 @@ std::optional<SnapshotRef> read_if_there(const PackStore& store, const std::stri
   return std::nullopt;
 }
 
-ResolvedVersion resolved_of(const SnapshotRef& ref) { return resolved(SnapshotRef(ref)); }
+// A damaged one is named by its own check.
+std::optional<SnapshotRef> read_if_whole(const PackStore& store, const std::string& name) {
+  try {
+    return read_if_there(store, name);
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+  }
+  return std::nullopt;
+}
 
-// The first page whose leaf differs from that of the stored tree.
+// The first page whose leaf differs from that of the stored tree. REQUIRES: its leaves lead to the root.
 std::optional<PageNumber> first_wrong_page(const OpenSigned& now) {
   std::optional<PageNumber> wrong;
   const std::uint64_t bytes = now.ref.version.region_bytes;
@@ -62,6 +71,14 @@ bool signature_fits(const PackStore& store, const SnapshotRef& ref) {
                               ref.signature->signature);
 }
 
+bool may_be_snapshot(const StoreDirectory& store, const SnapshotRef& ref) {
+  const auto signers = signers_of(store, ref.branch);
+  if (signers.empty()) return true;
+  return ref.signature.has_value() &&
+         std::ranges::find(signers, ref.signature->key) != signers.end() &&
+         signature_fits(store, ref);
+}
+
 Signature public_form(const format::VersionSignature& signature) {
   return {signature.key,    signature.signature,   signature.root,
           signature.number, signature.parent_name, signature.parent};
@@ -87,6 +104,24 @@ OpenSigned open_signed(StoreDirectory& store, const std::string& name) {
   return out;
 }
 
+// Pages behind the end of the smaller region are in no root before, whatever both page maps say.
+std::optional<TreeHash> root_after(const OpenSigned& before, const PageSource& tree,
+                                   const PageSource& now, const format::Version& version,
+                                   VisitTreePage visit) {
+  const std::uint64_t bytes = before.ref.version.region_bytes;
+  const PageNumber end = format::pages_in(bytes);
+  TreeUpdate update({tree, bytes, before.ref.signature->root}, version.region_bytes,
+                    std::move(visit));
+  ResolvedVersion then = resolved(SnapshotRef(before.ref)), later;
+  later.version = version;
+  for (const auto& range : ranges_that_may_differ(*before.source, then, now, later)) {
+    if (range.first < end)
+      update.set_content(now, {range.first, std::min(range.count, end - range.first)});
+  }
+  update.set_content(now, {end, format::pages_in(version.region_bytes) - end});
+  return update.finish();
+}
+
 SignatureChecker::SignatureChecker(StoreDirectory& store, std::span<const PublicKey> keys)
     : store_(store), keys_(keys.begin(), keys.end()) {}
 
@@ -98,9 +133,13 @@ SignatureCheck SignatureChecker::check(const std::string& name) {
     out.is_signed = now.ref.signature.has_value();
     if (out.is_signed) out.signature = public_form(*now.ref.signature);
     out.problem = problem_of(now, out);
-    if (out.problem.empty()) checked_ = std::move(now);
+    if (out.problem.empty()) {
+      note_order(now.ref, out);
+      checked_ = std::move(now);
+    }
   } catch (const Error& e) {
-    if (e.code() != Errc::corrupted) throw;
+    // not_found: it was removed meanwhile.
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     out.problem = e.what();
   }
   return out;
@@ -123,9 +162,13 @@ std::string SignatureChecker::problem_of(const OpenSigned& now, SignatureCheck& 
 std::string SignatureChecker::problem_of_chain(const SnapshotRef& ref, SignatureCheck& out) const {
   const auto& signature = *ref.signature;
   if (signature.number == 1) return "";
-  const auto parent = read_if_there(store_, signature.parent_name);
+  const auto parent = read_if_whole(store_, signature.parent_name);
   const bool is_signed = parent.has_value() && parent->signature.has_value();
-  if (is_signed && base::sha256(statement_of(store_, *parent)) == signature.parent) return "";
+  if (is_signed && base::sha256(statement_of(store_, *parent)) == signature.parent) {
+    if (parent->order > ref.order)
+      out.note = fmt::format("'{}', which it was signed on, comes after it", parent->name);
+    return "";
+  }
   const bool is_earlier =
       is_signed && parent->branch == ref.branch && parent->signature->number < signature.number;
   if (is_earlier) {
@@ -136,20 +179,52 @@ std::string SignatureChecker::problem_of_chain(const SnapshotRef& ref, Signature
   return "";
 }
 
-// Whether the root follows from the last checked version and what differs from it. The nodes of
-// that version's tree need no check of their own: wrong ones do not give the signed root.
+// Whether the root follows from the last checked version and what differs from it.
 bool SignatureChecker::follows_checked(const OpenSigned& now) const {
   if (!checked_.has_value() || checked_->ref.branch != now.ref.branch ||
       checked_->ref.version.region_bytes > now.ref.version.region_bytes) {
     return false;
   }
-  TreeUpdate update(checked_->source.get(), checked_->ref.version.region_bytes,
-                    now.ref.version.region_bytes, nullptr);
-  for (const auto& range : ranges_that_may_differ(*checked_->source, resolved_of(checked_->ref),
-                                                  *now.source, resolved_of(now.ref))) {
-    update.set_content(*now.source, range);
+  try {
+    return root_after(*checked_, *checked_->source, *now.source, now.ref.version, nullptr) ==
+           now.ref.signature->root;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+    return false;  // the tree of the version before may be what is damaged
   }
-  return update.finish() == now.ref.signature->root;
+}
+
+// No signature covers the order of snapshots.
+void SignatureChecker::note_order(const SnapshotRef& ref, SignatureCheck& out) {
+  Highest& highest = highest_[ref.branch];
+  const std::uint64_t number = ref.signature->number;
+  if (highest.number != 0 && (number == 1 || number < highest.number)) {
+    out.note =
+        fmt::format("it comes after '{}', which has number {}: the chain of signatures {}",
+                    highest.name, highest.number, number == 1 ? "begins again" : "goes back");
+  }
+  if (number > highest.number) highest = {number, ref.name};
+}
+
+bool SignatureChecker::is_head(const std::string& branch, const std::string& snapshot) const {
+  try {
+    const OpenSigned good = open_signed(store_, snapshot);
+    const KeptVersion kept = resolve_kept(store_, branch);
+    const ResolvedVersion& head = kept.version;
+    const ResolvedVersion then = resolved(SnapshotRef(good.ref));
+    const auto &info = head.head_info(), &wanted = then.head_info();
+    if (!head.is_branch || info.region_bytes != wanted.region_bytes ||
+        info.file_bytes != wanted.file_bytes) {
+      return false;
+    }
+    const auto now = PageSource::open(store_, head.version, head.commits, head.label);
+    const PageNumber end = format::pages_in(info.region_bytes);
+    const auto ranges = ranges_that_may_differ(*good.source, then, *now, head);
+    return std::ranges::none_of(ranges, [&](const auto& range) { return range.first < end; });
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
+    return false;
+  }
 }
 
 std::string SignatureChecker::problem_of_content(const OpenSigned& now) const {
@@ -157,9 +232,13 @@ std::string SignatureChecker::problem_of_content(const OpenSigned& now) const {
   const TreeHash& root = now.ref.signature->root;
   if (bytes > format::kMaxSignedRegionBytes) return "the region is too large to be signed";
   if (follows_checked(now) || root_of_content(*now.source, bytes) == root) return "";
-  if (stored_root(*now.source, bytes) == root) {
-    if (const auto page = first_wrong_page(now))
-      return fmt::format("page {} is not the one that was signed", *page);
+  try {
+    if (root_of_leaves(*now.source, bytes) == root) {
+      if (const auto page = first_wrong_page(now))
+        return fmt::format("page {} is not the one that was signed", *page);
+    }
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;  // of the stored tree: the page cannot be named
   }
   return "the content is not what was signed";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,12 +15,15 @@
 #include "format/version.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/signature/tree_update.hpp"
 
 namespace vellum::store {
 
 // The bytes that the ref's signature signs. REQUIRES: it has one.
 std::vector<std::byte> statement_of(const PackStore& store, const format::SnapshotRef& ref);
 bool signature_fits(const PackStore& store, const format::SnapshotRef& ref);
+// Whether the signers of its branch, if there are any, accept the ref. Its content is not read.
+bool may_be_snapshot(const StoreDirectory& store, const format::SnapshotRef& ref);
 Signature public_form(const format::VersionSignature& signature);
 
 // The snapshot `name`, or the newest one before it on its line, that has a signature.
@@ -32,6 +36,13 @@ struct OpenSigned {
 };
 OpenSigned open_signed(StoreDirectory& store, const std::string& name);
 
+// The root of `now`, a version of the same region that has not shrunk, from what differs from `before`.
+// REQUIRES: the content of `before` is what its root is of. `tree` has the tree of `before`; nullopt: it
+// has another one, or a forged one, and what was visited means nothing.
+std::optional<format::TreeHash> root_after(const OpenSigned& before, const PageSource& tree,
+                                           const PageSource& now, const format::Version& version,
+                                           VisitTreePage visit);
+
 // Checks versions one after the other. The first one is read whole; of each later one, only what
 // differs from the one before.
 class SignatureChecker {
@@ -40,15 +51,25 @@ class SignatureChecker {
   // Throws the errors of reading, except damage, which is a problem.
   SignatureCheck check(const std::string& name);
 
+  // Whether the head of the branch has the pages of this snapshot, by the page maps. False, too, if one
+  // of the two is gone or damaged.
+  bool is_head(const std::string& branch, const std::string& snapshot) const;
+
  private:
   std::string problem_of(const OpenSigned& now, SignatureCheck& out);
   std::string problem_of_chain(const format::SnapshotRef& ref, SignatureCheck& out) const;
   std::string problem_of_content(const OpenSigned& now) const;
   bool follows_checked(const OpenSigned& now) const;
+  void note_order(const format::SnapshotRef& ref, SignatureCheck& out);
 
   StoreDirectory& store_;
   const std::vector<PublicKey> keys_;
   std::optional<OpenSigned> checked_;  // the last one without a problem
+  struct Highest {
+    std::uint64_t number = 0;
+    std::string name;
+  };
+  std::map<std::string, Highest> highest_;  // of each branch, of the good ones
 };
 
 // Errc::not_found; untrusted: the version has no signature, or its pages do not fit it.

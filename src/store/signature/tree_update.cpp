@@ -33,74 +33,108 @@ std::shared_ptr<PageSource> open_with_tree(PackStore& store, const format::Versi
   return PageSource::open(store, whole, {}, label);
 }
 
+bool has_tree(PackStore& store, const format::Version& version) {
+  constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
+  const auto source = open_with_tree(store, version, store.path());
+  return source->zeros_from(format::kFirstTreePage, kMaxTreePages) < kMaxTreePages;
+}
+
+TreeUpdate::TreeUpdate(std::uint64_t region_bytes, VisitTreePage visit)
+    : pages_(format::pages_in(region_bytes)),
+      depth_(format::tree_depth(region_bytes)),
+      top_(format::top_level(depth_)),
+      visit_(std::move(visit)) {
+  assert(region_bytes <= format::kMaxSignedRegionBytes);
+}
+
 // With another depth, the first page of each level counts as changed: its subtree may have got a
 // parent.
-TreeUpdate::TreeUpdate(const PageSource* before, std::uint64_t before_bytes,
-                       std::uint64_t region_bytes, VisitTreePage visit)
+TreeUpdate::TreeUpdate(const StoredTree& before, std::uint64_t region_bytes, VisitTreePage visit)
     : before_(before),
       pages_(format::pages_in(region_bytes)),
       depth_(format::tree_depth(region_bytes)),
+      top_(format::top_level(depth_)),
       visit_(std::move(visit)) {
-  assert(region_bytes <= format::kMaxSignedRegionBytes);
-  if (before_ == nullptr || format::tree_depth(before_bytes) != depth_) open(0, 0);
+  assert(before.region_bytes <= region_bytes && region_bytes <= format::kMaxSignedRegionBytes);
+  if (format::tree_depth(before.region_bytes) != depth_) open(0, 0);
 }
 
 void TreeUpdate::set(PageNumber page, const TreeHash& stored_leaf) {
   assert(page < pages_);
-  set_node(0, page, stored_leaf);
+  at(0, page / kNodesPerTreePage).nodes[page % kNodesPerTreePage] = stored_leaf;
 }
 
-void TreeUpdate::set_node(unsigned level, std::uint64_t index, const TreeHash& node) {
+TreeUpdate::Level& TreeUpdate::at(unsigned level, std::uint64_t number) {
   Level& l = levels_[level];
-  const std::uint64_t number = index / kNodesPerTreePage;
   if (l.open && l.number != number) close(level);
   if (!l.open) open(level, number);
-  l.nodes[index % kNodesPerTreePage] = node;
+  return l;
 }
 
 void TreeUpdate::open(unsigned level, std::uint64_t number) {
   Level& l = levels_[level];
   assert(!l.open && (number == 0 || number > l.number));
+  if (level < top_) at(level + 1, number / kNodesPerTreePage);
   l.open = true;
   l.number = number;
-  l.before = before_ == nullptr ? TreeNodes{} : read_nodes(*before_, level, number);
+  l.nodes = l.before = {};
+  if (!before_.has_value()) return;
+  l.before = read_nodes(before_->source, level, number);
+  use_checked(level, number);
+}
+
+// Takes the nodes that belong to the tree before. Others there count as zero.
+void TreeUpdate::use_checked(unsigned level, std::uint64_t number) {
+  Level& l = levels_[level];
+  const unsigned depth = format::tree_depth(before_->region_bytes), top = format::top_level(depth);
+  const unsigned height = level * kLevelsPerTreePage;
+  const bool is_there = level < top ? number >> (depth - height - kLevelsPerTreePage) == 0
+                                    : level == top && number == 0;
+  if (!is_there) return;
+  if (level == top) {
+    const std::size_t count = std::size_t{1} << (depth - height);
+    std::copy_n(l.before.begin(), count, l.nodes.begin());
+    const TreeHash node = format::stored_subtree(std::span(l.nodes).first(count), height);
+    is_forged_ |= format::actual_node(node, depth) != before_->root;
+    return;
+  }
   l.nodes = l.before;
+  const TreeHash& node = levels_[level + 1].nodes[number % kNodesPerTreePage];
+  is_forged_ |= format::stored_subtree(l.nodes, height) != node;
 }
 
 void TreeUpdate::close(unsigned level) {
+  if (level > 0 && levels_[level - 1].open) close(level - 1);
   Level& l = levels_[level];
   l.open = false;
   if (visit_ && l.nodes != l.before) visit_(level, l.number, l.nodes);
-  const unsigned height = level * kLevelsPerTreePage, top = format::top_level(depth_);
-  if (level < top) {
-    set_node(level + 1, l.number, format::stored_subtree(l.nodes, height));
+  const unsigned height = level * kLevelsPerTreePage;
+  if (level < top_) {
+    Level& above = levels_[level + 1];
+    assert(above.open && above.number == l.number / kNodesPerTreePage);
+    above.nodes[l.number % kNodesPerTreePage] = format::stored_subtree(l.nodes, height);
     return;
   }
   const std::size_t nodes = std::size_t{1} << (depth_ - height);
   root_ = format::stored_subtree(std::span(l.nodes).first(nodes), height);
-  has_root_ = true;
 }
 
-TreeHash TreeUpdate::finish() {
-  const unsigned top = format::top_level(depth_);
-  for (unsigned level = 0; level <= top; ++level) {
-    if (levels_[level].open) close(level);
-  }
-  if (!has_root_) {
-    open(top, 0);
-    close(top);
-  }
+std::optional<TreeHash> TreeUpdate::finish() {
+  at(top_, 0);
+  close(top_);
+  if (is_forged_) return std::nullopt;
   return format::actual_node(root_, depth_);
 }
 
-// Returns the number of pages that are done. Whole tree pages that were zero stay so.
+// Returns the number of pages that are done. Subtrees that were zero stay so.
 std::uint64_t TreeUpdate::set_zeros(PageNumber page, std::uint64_t count) {
-  if (before_ == nullptr) return count;
-  if (page % kNodesPerTreePage == 0 && count >= kNodesPerTreePage) {
-    const auto whole = static_cast<std::size_t>(count / kNodesPerTreePage);
-    const std::size_t still =
-        before_->zeros_from(format::tree_page(0, page / kNodesPerTreePage), whole);
-    if (still != 0) return std::min(still, whole) * kNodesPerTreePage;
+  if (!before_.has_value()) return count;
+  for (unsigned level = top_; level > 0; --level) {
+    const std::uint64_t leaves = std::uint64_t{1} << (level * kLevelsPerTreePage);
+    if (page % leaves != 0 || count < leaves) continue;
+    const std::uint64_t index = page / leaves;
+    const Level& l = at(level, index / kNodesPerTreePage);
+    if (l.nodes[index % kNodesPerTreePage] == format::kZeroSubtree) return leaves;
   }
   set(page, format::kZeroSubtree);
   return 1;
@@ -109,7 +143,7 @@ std::uint64_t TreeUpdate::set_zeros(PageNumber page, std::uint64_t count) {
 void TreeUpdate::set_content(const PageSource& now, const format::PageRange& range) {
   std::vector<std::byte> content(kPagesAtOnce * kPageBytes);
   const PageNumber end = std::min(pages_, range.first + range.count);
-  for (PageNumber page = range.first; page < end;) {
+  for (PageNumber page = range.first; page < end && !is_forged_;) {
     const std::uint64_t left = end - page;
     const std::uint64_t zeros = std::min(left, std::uint64_t{now.zeros_from(page, left)});
     if (zeros != 0) {
@@ -126,15 +160,28 @@ void TreeUpdate::set_content(const PageSource& now, const format::PageRange& ran
   }
 }
 
-TreeHash stored_root(const PageSource& with_tree, std::uint64_t region_bytes) {
-  return TreeUpdate(&with_tree, region_bytes, region_bytes, nullptr).finish();
+TreeHash root_of_leaves(const PageSource& with_tree, std::uint64_t region_bytes) {
+  TreeUpdate update(region_bytes, nullptr);
+  const std::uint64_t pages = format::pages_in(region_bytes);
+  const std::uint64_t end = (pages + kNodesPerTreePage - 1) / kNodesPerTreePage;
+  for (std::uint64_t number = 0; number < end;) {
+    const std::uint64_t zeros = with_tree.zeros_from(format::tree_page(0, number), end - number);
+    number += zeros;
+    if (zeros != 0) continue;
+    const TreeNodes nodes = read_nodes(with_tree, 0, number);
+    const std::uint64_t first = number * kNodesPerTreePage;
+    for (std::size_t i = 0; i < nodes.size() && first + i < pages; ++i)
+      update.set(first + i, nodes[i]);
+    ++number;
+  }
+  return *update.finish();
 }
 
 TreeHash root_of_content(const PageSource& content, std::uint64_t region_bytes,
                          const VisitTreePage& visit) {
-  TreeUpdate update(nullptr, 0, region_bytes, visit);
+  TreeUpdate update(region_bytes, visit);
   update.set_content(content, {0, format::pages_in(region_bytes)});
-  return update.finish();
+  return *update.finish();
 }
 
 TreeHash stored_node(const PageSource& with_tree, unsigned height, std::uint64_t index) {

@@ -1,6 +1,8 @@
 // --sign-key, verify --signed-by, log --signatures, branch --only-signed and prove.
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "run/run_lib.hpp"
 
 namespace vellum::cli_test {
@@ -64,6 +66,42 @@ TEST_F(SignCommand, SignsVerifiesAndLists) {
   }
 }
 
+// A key that is decrypted into a pipe is read once.
+TEST_F(SignCommand, AKeyFromAPipeSigns) {
+  const Result made = run_program(
+      {"bash", "-c", VELLUM_CLI " --sign-key <(cat '" + key_ + "') snapshot '" + store_ + "' v2"});
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(verify(key_).status, 0) << verify(key_).out;
+}
+
+// A store without snapshots has nothing that is signed, and a branch's head is not.
+TEST_F(SignCommand, VerifySaysWhatItHasNotChecked) {
+  const std::string empty = path("empty");
+  must({"init", empty});
+  must({"import", empty, "main", file("unsigned", noise(3, 9))});
+  const Result nothing = run({"verify", empty, "--signed-by", key_ + ".pub"});
+  EXPECT_EQ(nothing.status, kUntrusted);
+  EXPECT_TRUE(contains(nothing.err, "no snapshot")) << nothing.err;
+  EXPECT_TRUE(contains(nothing.out, "not signed: the head of branch 'main'")) << nothing.out;
+  EXPECT_EQ(run({"--json", "verify", empty, "--signed-by", key_ + ".pub"}).json()["ok"], false);
+
+  const Result good = verify(key_);
+  EXPECT_EQ(good.status, 0);
+  EXPECT_TRUE(contains(good.out, "the head of branch 'main' is 'v1'")) << good.out;
+  must({"import", store_, "main", file("unsigned", noise(3, 9))});
+  EXPECT_TRUE(contains(verify(key_).out, "not signed: the head of branch 'main'"));
+}
+
+TEST_F(SignCommand, ADamagedRefDoesNotEndTheCheck) {
+  must({"--sign-key", key_, "import", store_, "main", file("next", noise(50, 2)), "--snapshot",
+        "v2"});
+  std::ofstream(store_ + "/snapshots/v1.ref", std::ios::binary | std::ios::trunc) << "damage";
+  const Result bad = verify(key_);
+  EXPECT_EQ(bad.status, kUntrusted);
+  EXPECT_TRUE(contains(bad.out, "untrusted  'v1'")) << bad.out;
+  EXPECT_TRUE(contains(bad.out, "signed     'v2'")) << bad.out;
+}
+
 TEST_F(SignCommand, MissingAndWrongKeyFilesAreNamed) {
   const Result none = run({"--sign-key", path("none"), "snapshot", store_, "x"});
   EXPECT_EQ(none.status, 3);
@@ -81,6 +119,7 @@ TEST_F(SignCommand, ABranchWithSignersRefusesOthers) {
   EXPECT_EQ(run({"--sign-key", other_, "snapshot", store_, "v2"}).status, kUntrusted);
   EXPECT_EQ(run({"import", store_, "main", file("next", noise(3, 2)), "--snapshot", "v2"}).status,
             kUntrusted);
+  EXPECT_EQ(run({"cat", store_, "main"}).out, content_);  // nothing was committed
   must({"--sign-key", key_, "snapshot", store_, "v2"});
   must({"branch", store_, "main", "--any-signer"});
   must({"snapshot", store_, "v3"});
@@ -110,6 +149,22 @@ TEST_F(SignCommand, TravelsWithItsVersion) {
   EXPECT_EQ(json["versions"].size(), 2u);
   EXPECT_EQ(json["versions"][1]["ok"], true);
   EXPECT_TRUE(json["versions"][1]["chain_ends_before"].is_null());
+}
+
+TEST_F(SignCommand, APullRespectsTheSigners) {
+  must({"remote", "add", store_, "origin", "file://" + path("remote")});
+  must({"push", store_, "--all"});
+  must({"clone", "file://" + path("remote"), path("copy")});
+  must({"branch", path("copy"), "main", "--only-signed", key_ + ".pub"});
+  must({"snapshot", store_, "plain"});
+  must({"--sign-key", other_, "snapshot", store_, "others"});
+  must({"--sign-key", key_, "snapshot", store_, "good"});
+  must({"push", store_, "--all"});
+  const Result pulled = run({"pull", path("copy")});
+  EXPECT_EQ(pulled.status, kUntrusted) << pulled.err;
+  const std::string names = run({"log", path("copy"), "--names"}).out;
+  EXPECT_TRUE(contains(names, "good")) << names;
+  EXPECT_FALSE(contains(names, "plain") || contains(names, "others")) << names;
 }
 
 TEST_F(SignCommand, EncryptedStoresHaveSignatures) {

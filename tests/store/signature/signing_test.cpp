@@ -1,111 +1,16 @@
-// Signed snapshots: the stored tree against a plain computation over random changes, and attacks.
-#include <sys/stat.h>
-
+// Signed snapshots: the stored tree against a plain computation over random changes.
 #include <cstdlib>
-#include <fstream>
 
-#include "base/crypto/ed25519.hpp"
-#include "format/records/record.hpp"
 #include "store/branch/changed_branch.hpp"
 #include "store/branch/checkpointed_head.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/signing_key.hpp"
-#include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
-#include "store/signature/sign_key.hpp"
-#include "store/signature/signed_versions.hpp"
-#include "store/signature/tree_update.hpp"
-#include "store/support.hpp"
+#include "store/signature/signing_fixture.hpp"
+#include "support/disk/forwarding_fs.hpp"
 
 namespace vellum::store::test {
 namespace {
-
-using format::TreeHash;
-
-// Without zero subtrees, stored nodes or earlier versions.
-TreeHash plain_root(const std::vector<std::byte>& bytes) {
-  std::vector<TreeHash> level;
-  const auto leaf = [&](const std::byte* page) {
-    level.push_back(format::leaf_hash(std::span<const std::byte, kPageBytes>(page, kPageBytes)));
-  };
-  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) leaf(bytes.data() + at);
-  const std::vector<std::byte> zeros(kPageBytes);
-  while ((level.size() & (level.size() - 1)) != 0) leaf(zeros.data());
-  for (; level.size() > 1; level.resize(level.size() / 2)) {
-    for (std::size_t i = 0; i < level.size(); i += 2)
-      level[i / 2] = format::node_hash(level[i], level[i + 1]);
-  }
-  return level.front();
-}
-
-class Signing : public ::testing::Test {
- protected:
-  Signing() : store_(StoreDirectory::create(base::posix_fs(), dir_.path("s"), small_options())) {
-    key_file_ = write("key.pem", kSignKey);
-    other_file_ = write("other.pem", kOtherSignKey);
-    set_sign_key_file(key_file_);
-    keys_ = {public_key_of(key_file_)};
-  }
-  ~Signing() override { set_sign_key_file(""); }
-
-  std::string write(const std::string& name, const std::string& text) {
-    std::ofstream(dir_.path(name)) << text;
-    return dir_.path(name);
-  }
-  void begin(std::size_t pages, const std::string& branch = "main") {
-    store_->create_branch(branch, pages * kPageBytes, 0);
-    writer_ = BranchWriter::open(*store_, branch);
-  }
-  void snapshot(Model& model, const std::string& name) {
-    thread_local base::Compressor compressor;
-    const NameLock claim = claim_name(*store_, name);
-    auto c = writer_->begin();
-    c->add(model.take(4, compressor));
-    c->finish_as(claim, meta_for(model));
-  }
-  void change(Model& model, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const PageNumber page = random_() % model.pages();
-      if (random_() % 5 == 0) {
-        model.zero(page);
-      } else if (random_() % 3 == 0) {
-        model.fill(page, random_);
-      } else {
-        model.store64(page, random_() % 500 * 8, random_());
-      }
-    }
-  }
-  std::string problem(const std::string& name) {
-    return SignatureChecker(*store_, keys_).check(name).problem;
-  }
-  // The signature holds, the stored tree is that of the content, and nothing is damaged.
-  void expect_signed(const std::string& name, const Model& model) {
-    const OpenSigned now = open_signed(*store_, name);
-    ASSERT_TRUE(now.ref.signature.has_value()) << name;
-    const std::uint64_t bytes = model.bytes.size();
-    ASSERT_EQ(now.ref.version.region_bytes, bytes);
-    EXPECT_EQ(now.ref.signature->root, plain_root(model.bytes)) << name;
-    EXPECT_EQ(stored_root(*now.source, bytes), now.ref.signature->root) << name;
-    EXPECT_EQ(root_of_content(*now.source, bytes), now.ref.signature->root) << name;
-    EXPECT_EQ(problem(name), "") << name;
-  }
-  void expect_whole() {
-    for (const auto& damage : verify_store(*store_, true, nullptr).damages)
-      ADD_FAILURE() << damage.object << ": " << damage.reason;
-  }
-  format::SnapshotRef ref(const std::string& name) { return read_snapshot(*store_, name); }
-  // With the checksum that a forger computes.
-  void put_ref(const format::SnapshotRef& ref) {
-    base::publish_file(store_->fs(), store_->tmp_directory(), store_->snapshots_directory(),
-                       ref.name + kRefSuffix, encode_snapshot_ref(ref, store_->file_seal()), true);
-  }
-
-  TempDirectory dir_;
-  std::shared_ptr<StoreDirectory> store_;
-  std::unique_ptr<BranchWriter> writer_;
-  std::string key_file_, other_file_;
-  std::vector<PublicKey> keys_;
-  std::mt19937_64 random_{1};
-};
 
 TEST_F(Signing, TheTreeFollowsRandomChangesAndGrowth) {
   Model model(40);
@@ -313,155 +218,134 @@ TEST_F(Signing, APolicyRefusesOtherKeysAndNone) {
   EXPECT_TRUE(signers_of(*store_, "renamed").empty());
 }
 
-// ---- Attacks on a plain store, whose checksums anybody can compute.
-
-class SignatureAttack : public Signing {
- protected:
-  SignatureAttack() : model_(200) {
-    begin(model_.pages());
-    change(model_, 150);
-    snapshot(model_, "v1");
-    change(model_, 20);
-    snapshot(model_, "v2");
-    change(model_, 20);
-    snapshot(model_, "v3");
-  }
-  // Another content of this page under the name of a version, as a forger with the store's files writes it.
-  void replace_page(const std::string& name, PageNumber page, bool with_tree) {
-    format::SnapshotRef forged = ref(name);
-    writer_.reset();
-    set_sign_key_file(with_tree ? other_file_ : "");
-    store_->create_branch_at("forger", forged.version, name);
-    {
-      const auto writer = BranchWriter::open(*store_, "forger");
-      std::vector<std::byte> old(kPageBytes), now(kPageBytes);
-      writer->source_at_open()->read(page, 1, old.data());
-      now = old;
-      now[17] ^= std::byte{1};
-      PageWrites writes;
-      ASSERT_TRUE(writes.deltas.add_difference(page, old.data(), now.data()));
-      auto c = writer->begin();
-      c->add(std::move(writes));
-      c->finish_as(claim_name(*store_, "forged"), forged.version.info());
+// Looks whether gc could read the names while a snapshot gets its name.
+class NamingFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  void rename_new(const std::string& from, const std::string& to) override {
+    if (to.ends_with(kRefSuffix)) {
+      const auto other = StoreDirectory::open(base::posix_fs(), store);
+      try {
+        const NamesExclusive names(*other, std::chrono::milliseconds(0));
+        ++seen_free;
+      } catch (const Error&) {
+        ++seen_held;
+      }
     }
-    forged.version.runs = ref("forged").version.runs;
-    put_ref(forged);
-    set_sign_key_file(key_file_);
+    ForwardingFs::rename_new(from, to);
   }
-
-  Model model_;
+  std::string store;
+  int seen_free = 0, seen_held = 0;
 };
 
-TEST_F(SignatureAttack, AChangedPageIsNamed) {
-  replace_page("v2", 77, false);
-  EXPECT_EQ(verify_store(*store_, true, nullptr).damages.size(), 0u);  // the checksums are right
-  EXPECT_EQ(problem("v2"), "page 77 is not the one that was signed");
-  EXPECT_EQ(problem("v1"), "");
-  EXPECT_TRUE(contains(error_text(Errc::untrusted, [&] { prove_pages(*store_, "v2", {77, 1}); }),
-                       "not what was signed"));
-  // Other pages can still be proven.
-  EXPECT_NO_THROW(prove_pages(*store_, "v2", {78, 1}));
+TEST(NamedVersion, IsNamedWhileGcCannotReadTheNames) {
+  TempDirectory directory;
+  for (const bool signs : {false, true}) {
+    const SigningProcess process(signs);
+    NamingFs fs{base::posix_fs()};
+    fs.store = directory.path(signs ? "signed" : "plain");
+    const auto store = StoreDirectory::create(fs, fs.store, small_options());
+    store->create_branch("main", 20 * kPageBytes, 0);
+    Model model(20);
+    const auto writer = BranchWriter::open(*store, "main");
+    model.store64(3, 8, 5);
+    commit(*writer, model, false);
+    snapshot_live_branch(*store, "main", claim_name(*store, "a"), "");
+    name_live_branch_for_now(*store, "main", claim_name(*store, "b"));
+    const KeptVersion from = resolve_kept(*store, "a");
+    name_version(*store, claim_name(*store, "c"), "main", from.version.version, "");
+    EXPECT_EQ(fs.seen_held, 3) << signs;
+    EXPECT_EQ(fs.seen_free, 0) << signs;
+  }
 }
 
-TEST_F(SignatureAttack, AChangedPageWithItsTreeIsNoticed) {
-  replace_page("v2", 77, true);
-  EXPECT_EQ(problem("v2"), "the content is not what was signed");
-  error_text(Errc::untrusted, [&] { prove_pages(*store_, "v2", {78, 1}); });
-}
-
-// Also in a check of all versions, in which each is compared with the one before.
-TEST_F(SignatureAttack, AChangedPageIsNoticedAfterAGoodVersion) {
-  replace_page("v2", 77, false);
-  SignatureChecker checker(*store_, keys_);
-  EXPECT_EQ(checker.check("v1").problem, "");
-  EXPECT_EQ(checker.check("v2").problem, "page 77 is not the one that was signed");
-  EXPECT_EQ(checker.check("v3").problem, "");
-}
-
-TEST_F(SignatureAttack, AnotherVersionsContentOrNameIsNoticed) {
-  const format::SnapshotRef v1 = ref("v1"), v2 = ref("v2");
-  format::SnapshotRef forged = v2;
-  forged.version.runs = v1.version.runs;
-  put_ref(forged);
-  EXPECT_EQ(problem("v2"), "the content is not what was signed");
-  forged = v1;  // v1 as v2: an older version in place of a newer one
-  forged.name = "v2";
-  put_ref(forged);
-  EXPECT_TRUE(contains(problem("v2"), "does not fit"));
-}
-
-TEST_F(SignatureAttack, EachSignedFactIsNoticed) {
-  const format::SnapshotRef good = ref("v2");
-  const auto expect_noticed = [&](auto change) {
-    format::SnapshotRef forged = good;
-    change(forged);
-    put_ref(forged);
-    EXPECT_TRUE(contains(problem("v2"), "does not fit")) << problem("v2");
+// The order of snapshots is not signed: what contradicts it is noted.
+TEST_F(Signing, AChainThatBeginsAgainOrGoesBackIsNoted) {
+  Model model(60);
+  begin(model.pages());
+  for (const char* name : {"v1", "v2", "v3"}) {
+    change(model, 5);
+    snapshot(model, name);
+  }
+  const auto note = [&](const std::vector<std::string>& names) {
+    SignatureChecker checker(*store_, keys_);
+    std::string last;
+    for (const std::string& name : names) {
+      const SignatureCheck check = checker.check(name);
+      EXPECT_EQ(check.problem, "") << name;
+      last = check.note;
+    }
+    return last;
   };
-  expect_noticed([](auto& r) { r.branch = "other"; });
-  expect_noticed([](auto& r) { ++r.created_ns; });
-  expect_noticed([](auto& r) { ++r.version.time_ns; });
-  expect_noticed([](auto& r) { ++r.version.sequence; });
-  expect_noticed([](auto& r) { r.version.message = "forged"; });
-  expect_noticed([](auto& r) { r.version.file_bytes = 5; });
-  expect_noticed([](auto& r) { r.signature->root[0] ^= std::byte{1}; });
-  expect_noticed([](auto& r) { r.signature->parent[0] ^= std::byte{1}; });
-  expect_noticed([](auto& r) { r.signature->number = 9; });
-  expect_noticed([](auto& r) { r.signature->signature[0] ^= std::byte{1}; });
-  format::SnapshotRef stripped = good;
-  stripped.signature.reset();
-  put_ref(stripped);
-  EXPECT_EQ(problem("v2"), "not signed");
-}
-
-TEST_F(SignatureAttack, AnotherKeyIsNoticed) {
-  set_sign_key_file(other_file_);
-  change(model_, 3);
-  snapshot(model_, "v4");
-  EXPECT_TRUE(contains(problem("v4"), "signed by another key"));
-  // With the wanted key's name on it.
-  format::SnapshotRef forged = ref("v4");
-  forged.signature->key = keys_[0];
-  put_ref(forged);
-  EXPECT_TRUE(contains(problem("v4"), "does not fit"));
-}
-
-// An attacker with an older, genuine version of the same name.
-TEST_F(SignatureAttack, AReplacedParentIsNoticed) {
-  const format::SnapshotRef old = ref("v2");
+  EXPECT_EQ(note({"v1", "v2", "v3"}), "");
+  format::SnapshotRef second = ref("v2");
+  second.order = ref("v3").order + 1;
+  put_ref(second);
+  EXPECT_TRUE(contains(note({"v1", "v3"}), "comes after it"));
+  EXPECT_TRUE(contains(note({"v1", "v3", "v2"}), "goes back"));
   writer_.reset();
-  store_->remove_snapshot("v2");
-  put_ref(old);
-  EXPECT_EQ(problem("v3"), "");
-  store_->create_branch_at("again", ref("v1").version, "v1");
-  store_->remove_snapshot("v2");
   store_->remove_branch("main");
-  rename_branch(*store_, "again", "main");
+  begin(model.pages());
+  Model again(60);
+  change(again, 3);
+  snapshot(again, "w1");
+  EXPECT_TRUE(contains(note({"v1", "w1"}), "begins again"));
+}
+
+// Damage is reported for the version that has it.
+TEST_F(Signing, DamageOfTheVersionBeforeIsNotThatOfTheNext) {
+  Model model(60);
+  begin(model.pages());
+  change(model, 5);
+  snapshot(model, "v1");
+  change(model, 5);
+  snapshot(model, "v2");
+  std::ofstream(ref_path(*store_, "v1"), std::ios::binary | std::ios::trunc) << "damage";
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_TRUE(contains(checker.check("v1").problem, "v1"));
+  const SignatureCheck v2 = checker.check("v2");
+  EXPECT_EQ(v2.problem, "");
+  EXPECT_EQ(v2.chain_ends_before, "v1");
+}
+
+// The pages of the tree are behind the end of each region that can be signed.
+TEST_F(Signing, ARegionWithATreeDoesNotGrowOverIt) {
+  Model model(4);
+  begin(model.pages());
+  const auto grow = [&](std::uint64_t bytes) {
+    format::CommitInfo info = meta_for(model);
+    info.region_bytes = bytes;
+    info.file_bytes.reset();
+    writer_->begin()->finish(info, true);
+  };
+  snapshot(model, "v0");  // zeros: there is no tree
+  model.store64(1, 8, 3);
+  snapshot(model, "v1");
+  error_text(Errc::unsupported, [&] { grow(format::kMaxSignedRegionBytes + kPageBytes); });
+  writer_.reset();
   writer_ = BranchWriter::open(*store_, "main");
-  Model other(200);
-  change(other, 10);
-  snapshot(other, "v2");
-  EXPECT_EQ(problem("v2"), "");
-  EXPECT_EQ(problem("v3"), "its parent 'v2' is not the version that it was signed on");
+  grow(format::kMaxSignedRegionBytes);
+  begin(model.pages(), "plain");
+  grow(format::kMaxRegionBytes);
 }
 
-TEST_F(SignatureAttack, AnotherStoresSignatureIsNoticed) {
-  const auto other = StoreDirectory::create(base::posix_fs(), dir_.path("other"), small_options());
-  other->create_branch("main", model_.bytes.size(), 0);
-  BranchWriter::open(*other, "main")->publish_snapshot("v1", "");
-  const format::SnapshotRef foreign = read_snapshot(*other, "v1");
-  ASSERT_TRUE(foreign.signature.has_value());
-  format::SnapshotRef forged = ref("v1");
-  forged.signature = foreign.signature;
-  put_ref(forged);
-  EXPECT_TRUE(contains(problem("v1"), "does not fit"));
-}
-
-// The signer compares the stored tree's root with the signed one before it goes on from there.
-TEST_F(SignatureAttack, TheNextSignatureDoesNotCoverAForgedTree) {
-  change(model_, 5);
-  snapshot(model_, "v4");
-  expect_signed("v4", model_);
+TEST_F(Signing, AHeadIsThatOfItsSnapshotOrNotSigned) {
+  Model model(60);
+  begin(model.pages());
+  change(model, 5);
+  snapshot(model, "v1");
+  SignatureChecker checker(*store_, keys_);
+  EXPECT_TRUE(checker.is_head("main", "v1"));
+  model.store64(7, 8, 9);
+  commit(*writer_, model, false);
+  EXPECT_FALSE(checker.is_head("main", "v1"));
+  snapshot(model, "v2");
+  EXPECT_TRUE(checker.is_head("main", "v2"));
+  EXPECT_FALSE(checker.is_head("main", "v1"));
+  model.grow(61);
+  commit(*writer_, model, true);
+  EXPECT_FALSE(checker.is_head("main", "v2"));
+  EXPECT_FALSE(checker.is_head("main", "none"));
 }
 
 }  // namespace

@@ -234,7 +234,8 @@ void add_log(CLI::App& app, Context& context) {
       ->add_option("--at", arguments->at,
                    "Of a remote in a bucket with versions: list it as it was at this time")
       ->type_name("TIME");
-  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line")
+      ->excludes(command->get_option("--signatures"));
 }
 
 }  // namespace vellum::cli
