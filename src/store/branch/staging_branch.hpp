@@ -25,6 +25,10 @@ class StagingBranch {
   // not kept.
   static std::unique_ptr<StagingBranch> kept(StoreDirectory& store, const format::Version& version,
                                              const std::optional<format::Encoding>& encoding);
+  // Removes a branch that is kept for this version, but cannot go on. Without one, moves a branch that
+  // is kept for an earlier version to this version.
+  static void move_kept(StoreDirectory& store, const format::Version& version,
+                        const std::optional<format::Encoding>& encoding);
   // The name of the branch that is kept for this version.
   static std::string kept_name(const format::Version& version);
   // Removes what was kept for other versions of the branch. An empty version: for all of them.
