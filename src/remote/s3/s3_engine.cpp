@@ -23,7 +23,8 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMaxReplyBytes = 16u << 20;  // of a listing or an error
+constexpr std::uint64_t kMaxReplyBytes = 16u << 20;   // of a listing or an error
+constexpr std::uint64_t kMaxAnswerBytes = 64u << 10;  // of a question, or an error instead
 // Amazon charges a smaller object of an infrequent class as if it had this size.
 constexpr std::size_t kMinClassBytes = 128u << 10;
 constexpr std::size_t kMaxListed = 1000;        // by one request
@@ -157,16 +158,16 @@ class S3Engine final : public ObjectStore {
     return std::move(reply.response.body);
   }
 
-  // The last byte, and the one behind it: a shorter object has neither, and a longer one both.
+  // The last byte, and the one behind it: a shorter object has neither, and a longer one both. A
+  // server that ignores ranges, or does not give out an archived object, lists it.
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     require_good_key(key);
     assert(size_bytes > 0);
-    const S3Reply reply = perform_range(key, {size_bytes - 1, 2});
-    if (reply.response.status == 404 || reply.response.status == 416) return false;
-    if (reply.response.status == 206) return reply.response.body.size() == 1;
-    const bool is_whole = reply.response.status == 200 && !reply.response.too_large;
-    if (!is_whole) require_status(reply, key, {206});
-    return reply.response.body.size() == size_bytes;
+    const HttpResponse response = perform_range(key, {size_bytes - 1, 2}, kMaxAnswerBytes).response;
+    if (response.status == 404 || response.status == 416) return false;
+    if (response.status == 206 && response.body.size() <= 2) return response.body.size() == 1;
+    const std::vector<ObjectInfo> listed = list(key, 1);
+    return !listed.empty() && listed.front() == ObjectInfo{key, size_bytes};
   }
 
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
@@ -234,7 +235,8 @@ class S3Engine final : public ObjectStore {
     return options_.prefix.empty() ? key : options_.prefix + "/" + key;
   }
 
-  S3Reply perform_range(const std::string& key, const ObjectRange& range) {
+  S3Reply perform_range(const std::string& key, const ObjectRange& range,
+                        std::uint64_t most_bytes = kMaxReplyBytes) {
     assert(range.length_bytes > 0);
     const std::uint64_t last = range.offset_bytes + range.length_bytes - 1;
     return perform({"GET",
@@ -242,7 +244,7 @@ class S3Engine final : public ObjectStore {
                     {},
                     {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
                     {},
-                    std::max(range.length_bytes, kMaxReplyBytes)});
+                    std::max(range.length_bytes, most_bytes)});
   }
 
   // Whether the object has this content, so that one of our own attempts has created it.
