@@ -45,13 +45,13 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Concurrently: listings of pieces and lists, superblock, start of the last head, piece and list;
-// then the new head; then the witness and the copy of the head.
+// Concurrently: superblock, start of the last head, the six lists and pieces to which the push refers,
+// a new piece and list; then the new head; then the witness and the copy of the head.
 TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());
   step("s4", 2);
-  constexpr int kSideBySide = 6;
+  constexpr int kSideBySide = 10;
   std::atomic<int> arrived{0};
   std::atomic<bool> came_together{true};
   const auto wait_for_all = [&](int count) {

@@ -2,94 +2,24 @@
 
 #include <algorithm>
 #include <cassert>
-#include <vector>
+#include <utility>
 
-#include "base/memory/zeros.hpp"
-#include "store/packs/encode/block_encoder.hpp"
+#include "store/branch/checkpoint/page_difference.hpp"
 
 namespace vellum::store {
 
-using format::kPageBytes;
-using format::PageNumber;
-
-namespace {
-
-constexpr std::size_t kPagesOfACopy = 512;
-
-class PageCopier {
- public:
-  PageCopier(const format::Encoding& encoding, const PageSource& source, const PageSource* before)
-      : encoding_(encoding), source_(source), before_(before) {}
-
-  std::uint64_t pages_written() const { return pages_written_; }
-
-  PageWrites piece(std::span<const PageNumber> pages) {
-    PageWrites out;
-    PageBlock block;
-    std::vector<std::byte> raw;
-    const std::size_t block_pages = encoding_.block_bytes / kPageBytes;
-    assert(block_pages >= 1);
-    std::vector<std::byte> now(kPageBytes), old(kPageBytes);
-    for (const PageNumber page : pages) {
-      source_.read(page, 1, now.data());
-      if (before_ != nullptr) before_->read(page, 1, old.data());
-      if (now == old) continue;
-      ++pages_written_;
-      if (base::is_zero(now)) {
-        out.zeros.push_back(page);
-        continue;
-      }
-      const bool small = out.deltas.add_difference(page, old.data(), now.data()) &&
-                         out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes;
-      if (small) continue;
-      out.deltas.pop_back();
-      block.pages.push_back(page);
-      raw.insert(raw.end(), now.begin(), now.end());
-      if (block.pages.size() == block_pages) pack(block, raw, out);
-    }
-    if (!block.pages.empty()) pack(block, raw, out);
-    return out;
-  }
-
- private:
-  void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
-    assert(raw.size() == block.pages.size() * kPageBytes);
-    auto payload = BlockEncoder(encoding_).encode(compressor_, raw);
-    block.codec = payload.codec;
-    block.stored = std::move(payload.stored);
-    block.hash = std::move(payload.hash);
-    out.blocks.push_back(std::move(block));
-    block = {};
-    raw.clear();
-  }
-
-  const format::Encoding& encoding_;
-  const PageSource& source_;
-  const PageSource* const before_;
-  base::Compressor compressor_;
-  std::uint64_t pages_written_ = 0;
-};
-
-}  // namespace
-
-std::vector<PageWrites> page_writes(const format::Encoding& encoding, const PageSource& source,
-                                    const PageSource* before, std::span<const PageNumber> pages) {
-  assert(std::ranges::is_sorted(pages));
-  PageCopier copier(encoding, source, before);
-  std::vector<PageWrites> out;
-  for (std::size_t at = 0; at < pages.size(); at += kPagesOfACopy)
-    out.push_back(copier.piece(pages.subspan(at, std::min(kPagesOfACopy, pages.size() - at))));
-  return out;
-}
-
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
-                        std::span<const PageNumber> pages) {
+                        std::span<const format::PageNumber> pages) {
   assert(std::ranges::is_sorted(pages));
-  PageCopier copier(encoding, source, before);
-  for (std::size_t at = 0; at < pages.size(); at += kPagesOfACopy)
-    commit.add(copier.piece(pages.subspan(at, std::min(kPagesOfACopy, pages.size() - at))));
-  return copier.pages_written();
+  std::uint64_t written = 0;
+  for (std::size_t at = 0; at < pages.size(); at += kPagesOfAPiece) {
+    const auto some = pages.subspan(at, std::min(kPagesOfAPiece, pages.size() - at));
+    auto pieces = page_writes(encoding, source, before, some);
+    written += pages_in(pieces);
+    for (PageWrites& piece : pieces) commit.add(std::move(piece));
+  }
+  return written;
 }
 
 }  // namespace vellum::store

@@ -3,18 +3,11 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "store/branch/branch_writer.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
-
-// The writes that make the content of `pages` in `before` that in `source`; a null `before` stands
-// for zero pages. Throws the errors of PageSource::read(). REQUIRES: `pages` ascend.
-std::vector<PageWrites> page_writes(const format::Encoding& encoding, const PageSource& source,
-                                    const PageSource* before,
-                                    std::span<const format::PageNumber> pages);
 
 // Adds to `commit` those of `pages` whose content in `source` differs from that in `before`, the head
 // of the commit's branch. A null `before` stands for zero pages. Returns the number of pages added.

@@ -3,8 +3,8 @@
 #include <cassert>
 
 #include "base/fail.hpp"
-#include "store/branch/page_copy.hpp"
-#include "store/branch/staging_branch.hpp"
+#include "store/branch/checkpoint/page_difference.hpp"
+#include "store/branch/kept_name.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/diff.hpp"
@@ -12,15 +12,6 @@
 
 namespace vellum::store {
 namespace {
-
-std::uint64_t pages_in(const std::vector<PageWrites>& pieces) {
-  std::uint64_t pages = 0;
-  for (const PageWrites& piece : pieces) {
-    pages += piece.deltas.pages().size() + piece.zeros.size();
-    for (const PageBlock& block : piece.blocks) pages += block.pages.size();
-  }
-  return pages;
-}
 
 // The branch as of the commit `sequence`.
 std::optional<ResolvedVersion> head_in(const base::File& journal, const format::FileSeal& seal,
@@ -76,7 +67,7 @@ std::optional<StagedCommits> find_staged_commits(StoreDirectory& store,
                                                  const format::Encoding& encoding,
                                                  const std::string& label) {
   try {
-    const std::string name = StagingBranch::kept_name(journal.base());
+    const std::string name = kept_name(journal.base());
     if (!has_branch(store, name) || has_remote_packs(store.packs())) return std::nullopt;
     std::optional<GcShared> gc_lock = GcShared::try_lock(store);
     if (!gc_lock.has_value()) return std::nullopt;

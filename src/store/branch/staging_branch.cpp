@@ -1,13 +1,10 @@
 #include "store/branch/staging_branch.hpp"
 
-#include <fmt/format.h>
-
 #include <cassert>
 #include <chrono>
 #include <utility>
 
-#include "base/bytes/hex.hpp"
-#include "base/bytes/sha256.hpp"
+#include "store/branch/kept_name.hpp"
 #include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/names.hpp"
 #include "store/journal/read_journal.hpp"
@@ -16,23 +13,6 @@ namespace vellum::store {
 namespace {
 
 constexpr std::chrono::seconds kMaxTrying{2};
-constexpr std::size_t kHalfOfDigits = 8;
-
-// The names that may be kept for a branch begin like this one, without the last half of its digits.
-std::string kept_prefix(std::uint64_t branch_id) {
-  const std::string any = random_staging_name();
-  return any.substr(0, any.size() - 2 * kHalfOfDigits) +
-         fmt::format("{:08x}", branch_id & UINT32_MAX);
-}
-
-std::vector<std::string> kept_names(const StoreDirectory& store, std::uint64_t branch_id) {
-  const std::string prefix = kept_prefix(branch_id);
-  std::vector<std::string> out;
-  for (std::string& name : store.branch_names()) {
-    if (is_staging_name(name) && name.starts_with(prefix)) out.push_back(std::move(name));
-  }
-  return out;
-}
 
 // Whether the branch may go on in its active pack. After a power cut its journal may state an older
 // end than the versions that use the pack do, and the next record would replace theirs.
@@ -76,11 +56,6 @@ void drop_unlocked(StoreDirectory& store, const std::string& name) {
 }
 
 }  // namespace
-
-std::string StagingBranch::kept_name(const format::Version& version) {
-  const base::Sha256 hash = base::sha256(format::encode_version(version));
-  return kept_prefix(version.branch_id) + base::hex(std::span(hash).first(kHalfOfDigits / 2));
-}
 
 StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& version,
                              const std::optional<format::Encoding>& encoding)

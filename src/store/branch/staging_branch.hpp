@@ -29,8 +29,6 @@ class StagingBranch {
   // is kept for an earlier version to this version.
   static void move_kept(StoreDirectory& store, const format::Version& version,
                         const std::optional<format::Encoding>& encoding);
-  // The name of the branch that is kept for this version.
-  static std::string kept_name(const format::Version& version);
   // Removes what was kept for other versions of the branch. An empty version: for all of them.
   static void remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                           const format::Version& version);
