@@ -54,6 +54,7 @@ constexpr std::uint64_t kMinBytesInUse = 256u << 10;
 constexpr std::uint64_t kMinBytesToList = 3 * kPieceBytes;
 constexpr std::size_t kMaxPushThreads = 16;  // each holds a piece in memory
 // A push that refers to no more objects asks for each: two listings cost as much as 25 small reads.
+// It looks at heads with embedded objects in any case.
 constexpr std::size_t kMaxAsked = 24;
 
 // The base of the push is no longer the newest head, or refers to lost objects.

@@ -54,6 +54,24 @@ TEST(S3EngineTest, KeepsObjects) {
   EXPECT_EQ(objects->list("", 10), (std::vector<ObjectInfo>{{"b", 0}}));
 }
 
+// The server does not answer the question about an object, and lists it.
+TEST(S3EngineTest, AnObjectThatTheServerDoesNotGiveOutExists) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  const std::string large(1u << 20, 'x');
+  server.set("pre/fix/a", large);
+  server.set("pre/fix/ab", "other");
+  S3Server::Answer archived{403, "<Error><Code>InvalidObjectState</Code></Error>", ""};
+  for (const S3Server::Answer& answer : {S3Server::Answer{200, large, ""}, archived}) {
+    server.answer = [&](const S3Request& request) -> std::optional<S3Server::Answer> {
+      if (!request.headers.contains("range")) return std::nullopt;
+      return answer;
+    };
+    EXPECT_TRUE(objects->has("a", large.size()));
+    EXPECT_FALSE(objects->has("a", large.size() - 1));
+  }
+}
+
 TEST(S3EngineTest, TheNextEngineOfAProcessUsesTheConnectionsOfTheLast) {
   S3Server server;
   server.set("pre/fix/a", "one");

@@ -63,6 +63,7 @@ class LimitedObjects final : public ObjectStore {
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
     return paced(key, objects_->get_start(key, most_bytes));
   }
+  // Not paced, like a listing: the answer is next to nothing.
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     return objects_->has(key, size_bytes);
   }

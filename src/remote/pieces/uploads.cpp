@@ -45,7 +45,7 @@ std::vector<std::function<void()>> SeenObjects::look_tasks(const Remote& remote,
   return out;
 }
 
-// A killed push may have left it.
+// Makes it durable, since a killed push may have left it.
 void SeenObjects::look_for(const Remote& remote, const std::string& key, std::uint64_t size_bytes) {
   const bool is_there = remote.objects().has(key, size_bytes);
   if (is_there) remote.objects().make_durable(key);
@@ -222,10 +222,14 @@ void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
 
 bool Uploads::has_found_damage() const {
   assert(kept_.empty());  // after finish()
-  return std::ranges::any_of(found_, [&](const auto& object) {
-    const auto& [key, size_bytes] = object;
-    if (!seen_objects_.is_known()) seen_objects_.look_for(remote_, key, size_bytes);
-    return seen_objects_.has_damaged(key, size_bytes);
+  const std::vector<std::pair<std::string, std::uint64_t>> found(found_.begin(), found_.end());
+  if (!seen_objects_.is_known()) {
+    pool_.parallel_for(found.size(), [&](std::size_t i, std::size_t) {
+      seen_objects_.look_for(remote_, found[i].first, found[i].second);
+    });
+  }
+  return std::ranges::any_of(found, [&](const auto& object) {
+    return seen_objects_.has_damaged(object.first, object.second);
   });
 }
 

@@ -63,6 +63,7 @@ void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& 
     background->staged = staged_commits(background->version.sequence);
     std::vector<const PageWrites*> written;
     if (background->staged.has_value()) {
+      background->staged->gc_lock.reset();  // until keep_records()
       continue_from(*background->staged, background->version);
       append_pointers(background->staged->rest, written);
     }
@@ -128,12 +129,14 @@ bool BranchWriter::Impl::can_carry(std::size_t payload_bytes) const {
   return journal->carries(background->version, background->commits.size() + 1, bytes);
 }
 
-// The thread has released gc's lock, so gc may have freed base pages of the background's records.
-// False: it has, or it is running. True: gc is kept out until the background is published, or the
-// records have no base pages. REQUIRES: background_written().
-bool BranchWriter::Impl::keep_bases() {
+// The thread has released gc's lock. gc may have freed base pages of the background's records. Staged
+// commits are pinned, but a gc that runs while they get the branch's name may read neither: it reads
+// the branches first, and then the pins.
+// False: gc has freed base pages, or it is running. True: gc is kept out until the background is
+// published, or it cannot free records of it. REQUIRES: background_written().
+bool BranchWriter::Impl::keep_records() {
   assert(background != nullptr);
-  if (!packs->has_bases()) return true;
+  if (!packs->has_bases() && !background->staged.has_value()) return true;
   background->gc_lock = GcShared::try_lock(store);
   if (background->gc_lock.has_value() && packs->bases_whole()) return true;
   background->gc_lock.reset();
@@ -141,7 +144,7 @@ bool BranchWriter::Impl::keep_bases() {
 }
 
 // Starts the epoch of the background checkpoint, with `commit` as its last commit if that is not
-// null: the commit point of both. REQUIRES: background_written(), keep_bases().
+// null: the commit point of both. REQUIRES: background_written(), keep_records().
 void BranchWriter::Impl::publish_background(const format::FrameBuffer* commit) {
   assert(background != nullptr && background->failure.empty() && thread.idle());
   std::vector<format::Payload> commits;
@@ -176,7 +179,7 @@ void BranchWriter::Impl::publish_background(const format::FrameBuffer* commit) {
 // Ends the background checkpoint: publishes or drops it. Must precede every other write to the packs.
 void BranchWriter::Impl::settle_background() {
   if (!background_written(true)) return;
-  if (can_carry(0) && keep_bases()) {
+  if (can_carry(0) && keep_records()) {
     publish_background(nullptr);
   } else {
     drop_background();

@@ -38,7 +38,8 @@ struct BackgroundCheckpoint {
   std::vector<format::FrameBuffer> commits;  // since the start, oldest first
   std::string failure;                       // empty: none
   std::optional<StagedCommits> staged;       // from which it continues
-  std::optional<GcShared> gc_lock;  // while it is published, if its records have base pages
+  // While it is published, if its records have base pages, or it continues from staged commits.
+  std::optional<GcShared> gc_lock;
 };
 
 }  // namespace vellum::store

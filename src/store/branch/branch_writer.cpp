@@ -143,7 +143,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
   write_version_copy(next, next.bytes_added);
 }
 
-// A copy for repair, and for gc while the version is open. The position that it states for the pack is
+// A copy for repair, and for gc while the version is open; also of a version whose pages a push has
+// written, all of them. The position that it states for the pack is
 // that before the copy. Syncs the pack.
 void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before) {
   const auto set_position = [&] {
@@ -152,7 +153,7 @@ void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before)
     next.active_pack_end_bytes = packs->end_bytes();
     next.next_pack_number = packs->next_pack_number();
   };
-  if (packs->dirty()) {
+  if (packs->dirty() || next.runs != journal->base().runs) {
     set_position();
     const auto payload = encode_payload(packs->compressor(), base::Compression::zstd,
                                         kMetadataZstdLevel, format::encode_version(next));
@@ -164,7 +165,8 @@ void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before)
 }
 
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
-// that this commit has written. REQUIRES: no background, and `target` is the head or its successor.
+// that this commit has written. Of the journal's commits, what a push has staged is not written
+// again, unless this commit has used the packs already. REQUIRES: no background, and `target` is the head or its successor.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written, const CommittedPages* committed,
                                     const NameLock* snapshot) {
@@ -172,12 +174,19 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   assert(target.sequence == head.sequence || target.sequence == head.sequence + 1);
   assert(target.branch_id == head.branch_id && target.runs == head.runs);
   Version next = target;
+  std::optional<StagedCommits> staged;  // keeps gc out until the end
+  if (!epoch.empty() && written.empty() && !dedup.active()) staged = staged_commits(head.sequence);
   std::vector<const PageWrites*> pieces;
-  append_pointers(epoch, pieces);
+  if (staged.has_value()) {
+    append_pointers(staged->rest, pieces);
+  } else {
+    append_pointers(epoch, pieces);
+  }
   append_pointers(commit, pieces);
   EncodingThreads threads(store.pool(), packs->compressor());
   checkpointing = true;
   try {
+    if (staged.has_value()) continue_from(*staged, next);
     write_checkpoint(next, pieces, std::move(written), committed, dedup, threads);
     if (snapshot != nullptr) {
       start_epoch_at_snapshot(*snapshot, next);
@@ -187,6 +196,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
     dedup.leave(true);
   } catch (const std::exception& e) {
     dedup.leave(false);
+    checkpointed.reset();  // it may be that of the staged commits
     give_up_checkpoint(e.what());
     throw;
   }
@@ -206,37 +216,13 @@ void BranchWriter::Impl::accept(Version next) {
 }
 
 std::optional<StagedCommits> BranchWriter::Impl::staged_commits(std::uint64_t sequence) const {
-  return find_staged_commits(store, journal->file(), sequence, encoding, label);
+  return find_staged_commits(store, *journal, sequence, encoding, label);
 }
 
 void BranchWriter::Impl::continue_from(const StagedCommits& staged, Version& next) {
   staged.move_to(next);
   checkpointed.reset();
   chains.clear();
-}
-
-bool BranchWriter::Impl::checkpoint_from_staged() {
-  assert(background == nullptr && !dedup.active());
-  if (epoch.empty()) return false;
-  const auto staged = staged_commits(head.sequence);
-  if (!staged.has_value()) return false;
-  Version next = head;
-  std::vector<const PageWrites*> pieces;
-  append_pointers(staged->rest, pieces);
-  EncodingThreads threads(store.pool(), packs->compressor());
-  Dedup none(store);  // keeps gc out until the end, if records have base pages
-  checkpointing = true;
-  try {
-    continue_from(*staged, next);
-    write_checkpoint(next, pieces, {}, nullptr, none, threads);
-    journal->start_epoch(next);
-  } catch (const std::exception& e) {
-    checkpointed.reset();
-    give_up_checkpoint(e.what());
-    throw;
-  }
-  accept(std::move(next));
-  return true;
 }
 
 // Publishes `version` as a snapshot and starts an epoch whose base it is. On return, `version` is that
@@ -301,7 +287,7 @@ void BranchWriter::checkpoint_journal() {
   w.check_not_poisoned();
   w.check_in_place();
   w.settle_background();
-  if (!w.epoch.empty() && !w.checkpoint_from_staged()) w.checkpoint(w.head, {}, {});
+  if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
 }
 
 BranchWriter::~BranchWriter() {
@@ -311,7 +297,7 @@ BranchWriter::~BranchWriter() {
   try {
     w.check_in_place();
     w.settle_background();
-    if (!w.epoch.empty() && !w.checkpoint_from_staged()) w.checkpoint(w.head, {}, {});
+    if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
     // The journal has all commits; the next writer checkpoints them.

@@ -56,8 +56,7 @@ struct BranchWriter::Impl {
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr,
                   const NameLock* snapshot = nullptr);
-  // Checkpoints the journal's commits, from those that a push has staged. False: there are none.
-  bool checkpoint_from_staged();
+  // Those of the journal's commits up to this sequence that a push has staged.
   std::optional<StagedCommits> staged_commits(std::uint64_t sequence) const;
   // Moves the last checkpoint of the next write_checkpoint() to the staged commits.
   void continue_from(const StagedCommits& staged, format::Version& next);
@@ -94,7 +93,7 @@ struct BranchWriter::Impl {
   bool background_written(bool wait);
   bool can_carry(std::size_t payload_bytes) const;
   void publish_background(const format::FrameBuffer* commit);
-  bool keep_bases();
+  bool keep_records();
   void settle_background();
   void drop_background() noexcept;
   void end_background() noexcept;

@@ -51,9 +51,15 @@ StagingBranch& FollowedBranch::staging(StoreDirectory& store, const ResolvedVers
 
 void FollowedBranch::rest(StoreDirectory& store, const ResolvedVersion& head) {
   assert(head.commits.empty());
-  if (staging_ != nullptr) {
-    staging(store, head);
-  } else {
+  try {
+    if (staging_ != nullptr) {
+      staging(store, head);
+    } else {
+      StagingBranch::move_kept(store, head.version, head.encoding);
+      StagingBranch::remove_kept(store, head.version.branch_id, head.version);
+    }
+  } catch (const Error&) {  // it needs space on the disk, and this head does not
+    staging_.reset();
     StagingBranch::remove_kept(store, head.version.branch_id, {});
   }
 }

@@ -18,8 +18,8 @@ class FollowedBranch {
   // A staging branch that starts at the branch's checkpoint; the same one as before, if the
   // checkpoint is. Otherwise it continues the packs of the one before.
   StagingBranch& staging(StoreDirectory& store, const ResolvedVersion& head);
-  // The branch has no commits since its checkpoint: a branch that this object keeps moves there, and
-  // one that an earlier process has kept is removed.
+  // The branch has no commits since its checkpoint: a branch that this object or an earlier process
+  // keeps moves there, with its packs. If that fails, it is removed.
   void rest(StoreDirectory& store, const ResolvedVersion& head);
   void end();
 

@@ -272,7 +272,7 @@ bool BranchWriter::Commit::Impl::can_join_background(std::size_t payload_bytes,
   BranchWriter::Impl& w = writer;
   return w.background_written(wait) && w.can_carry(payload_bytes) &&
          w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= w.max_raw_bytes() &&
-         w.keep_bases();
+         w.keep_records();
 }
 
 // The small commit, from the encoded pages to the flush that is its commit point, and to the new
@@ -353,8 +353,6 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
     cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(info);
     if (cost.checkpointed) {
       w.settle_background();
-      // Two checkpoints: what a push has sent of the journal's commits is not written again.
-      if (c.written.empty() && !w.dedup.active()) w.checkpoint_from_staged();
       Version next = w.head;
       advance(next, info);
       w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);

@@ -5,6 +5,7 @@
 #include "base/fail.hpp"
 #include "store/branch/checkpoint/page_difference.hpp"
 #include "store/branch/kept_name.hpp"
+#include "store/journal/journal_writer.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
@@ -26,11 +27,9 @@ std::optional<ResolvedVersion> head_in(const base::File& journal, const format::
   return out;
 }
 
-std::optional<StagedCommits> staged_commits(StoreDirectory& store, const ResolvedVersion& now,
-                                            const format::Encoding& encoding) {
-  const std::string name = kept_name(now.version);
-  if (!has_branch(store, name)) return std::nullopt;
-  StagedCommits out{resolve_kept(store, name), {}};
+std::optional<StagedCommits> compare(StoreDirectory& store, const std::string& staging_name,
+                                     const ResolvedVersion& now, const format::Encoding& encoding) {
+  StagedCommits out{resolve_kept(store, staging_name), {}, 0, std::nullopt};
   const ResolvedVersion& staged = out.head.version;
   if (!staged.commits.empty() || staged.version.runs == now.version.runs) return std::nullopt;
   const auto source = PageSource::open(store, now.version, now.commits, now.label);
@@ -42,6 +41,11 @@ std::optional<StagedCommits> staged_commits(StoreDirectory& store, const Resolve
   return out;
 }
 
+// The comparison would fetch pages that the commits do not need.
+bool has_remote_packs(const PackSet& packs) {
+  return packs.reaches_remote() && !packs.list_remote().empty();
+}
+
 }  // namespace
 
 void StagedCommits::move_to(format::Version& version) const {
@@ -51,13 +55,27 @@ void StagedCommits::move_to(format::Version& version) const {
   version.bytes_added += staged.bytes_added;
 }
 
-std::optional<StagedCommits> find_staged_commits(StoreDirectory& store, const base::File& journal,
+// Asks the cheap question first: a branch that nobody pushes costs one look at a directory. With gc
+// excluded, nobody keeps the names for long, either.
+//
+// No error but a lack of memory ends a checkpoint, which can do without: gc may remove the branch, a
+// newer Vellum may write it, and it may be damaged. The next push reports that. Damage of the
+// branch's own pages is reported to those who read them.
+std::optional<StagedCommits> find_staged_commits(StoreDirectory& store,
+                                                 const JournalWriter& journal,
                                                  std::uint64_t sequence,
                                                  const format::Encoding& encoding,
                                                  const std::string& label) {
   try {
-    const auto now = head_in(journal, store.file_seal(), sequence, label);
-    return now.has_value() ? staged_commits(store, *now, encoding) : std::nullopt;
+    const std::string name = kept_name(journal.base());
+    if (!has_branch(store, name) || has_remote_packs(store.packs())) return std::nullopt;
+    std::optional<GcShared> gc_lock = GcShared::try_lock(store);
+    if (!gc_lock.has_value()) return std::nullopt;
+    const auto now = head_in(journal.file(), store.file_seal(), sequence, label);
+    if (!now.has_value()) return std::nullopt;
+    std::optional<StagedCommits> out = compare(store, name, *now, encoding);
+    if (out.has_value()) out->gc_lock = std::move(gc_lock);
+    return out;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
     return std::nullopt;

@@ -16,16 +16,21 @@
 #include <vector>
 
 #include "format/wire/superblock.hpp"
+#include "store/catalog/lock/version_pin.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/page_map/page_writes.hpp"
 
 namespace vellum::store {
 
+class JournalWriter;
+
 struct StagedCommits {
-  // The head of the staging branch. gc keeps its records as long as the pin lives.
+  // The head of the staging branch. Its records are kept by the pin, and later by the name of the
+  // branch. A gc reads the names of branches before the pins, so it must not run in between.
   KeptVersion head;
   std::vector<PageWrites> rest;    // what the branch's head has besides
   std::uint64_t staged_pages = 0;  // written by commits, and not in `rest`
+  std::optional<GcShared> gc_lock;
 
   // Replaces the runs of the last checkpoint in `version` by those of the staged head, and counts the
   // staged pages and bytes.
@@ -33,9 +38,11 @@ struct StagedCommits {
 };
 
 // Those of the branch up to the commit `sequence`. `journal` is the branch's. Nullopt: no push has
-// staged commits since its last checkpoint, or they cannot be read. REQUIRES: the journal starts no
-// epoch during the call.
-std::optional<StagedCommits> find_staged_commits(StoreDirectory& store, const base::File& journal,
+// staged commits since its last checkpoint, they cannot be read, packs of the store are remote, or a
+// gc runs. Waits for none. REQUIRES: the journal starts no epoch during the call. The caller holds
+// `gc_lock` when it publishes a version with the staged runs; what it writes before, the pin keeps.
+std::optional<StagedCommits> find_staged_commits(StoreDirectory& store,
+                                                 const JournalWriter& journal,
                                                  std::uint64_t sequence,
                                                  const format::Encoding& encoding,
                                                  const std::string& label);

@@ -13,6 +13,7 @@ namespace vellum::store {
 namespace {
 
 constexpr std::chrono::seconds kMaxTrying{2};
+
 // Whether the branch may go on in its active pack. After a power cut its journal may state an older
 // end than the versions that use the pack do, and the next record would replace theirs.
 bool continues(StoreDirectory& store, const format::Version& head) {
@@ -33,23 +34,24 @@ format::Version moved(format::Version head, const format::Version& version) {
   return head;
 }
 
-// Removes a branch of this name that cannot go on. Without one, moves a branch that is kept for an
-// earlier version to this version. gc reads the names before the old one is gone, and keeps its packs,
-// or after the new one is there. Two journals never have the id at once.
-void prepare_kept(StoreDirectory& store, const format::Version& version,
-                  const std::optional<format::Encoding>& encoding, const std::string& name) {
-  const bool is_there = has_branch(store, name);
-  for (const std::string& from : kept_names(store, version.branch_id)) {
-    const auto journal = is_there != (from == name) ? nullptr : try_lock_branch(store, from);
-    if (journal == nullptr) continue;
-    const format::Version head = read_journal(*journal, store.file_seal()).base;
-    const bool goes_on = continues(store, head);
-    if (is_there && goes_on) return;
-    const NameLock claim = lock_name(store, name);
-    const NamesShared names(store);
-    store.drop_branch(from, *journal);
-    if (is_there || !goes_on) continue;
-    return store.publish_staging_branch(claim, names, moved(head, version), encoding);
+// The head of a branch that goes on. Nullopt: it cannot, or it cannot be read, and would stay in the
+// way of each push.
+std::optional<format::Version> head_to_continue(StoreDirectory& store, const base::File& journal) {
+  try {
+    format::Version head = read_journal(journal, store.file_seal()).base;
+    if (continues(store, head)) return head;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
+  }
+  return std::nullopt;
+}
+
+// Unless another process has it. gc may remove it first.
+void drop_unlocked(StoreDirectory& store, const std::string& name) {
+  try {
+    if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
   }
 }
 
@@ -70,29 +72,45 @@ StagingBranch::StagingBranch(StoreDirectory& store, const format::Version& versi
   writer_ = BranchWriter::open(store, name_);
 }
 
-// An unreadable one is like none: gc removes it.
+// gc reads the names before the old one is gone, and keeps its packs, or after the new one is there.
+// Two journals never have the id at once.
+void StagingBranch::move_kept(StoreDirectory& store, const format::Version& version,
+                              const std::optional<format::Encoding>& encoding) {
+  const std::string name = kept_name(version);
+  const bool is_there = has_branch(store, name);
+  for (const std::string& from : kept_names(store, version.branch_id)) {
+    const auto journal = is_there != (from == name) ? nullptr : try_lock_branch(store, from);
+    if (journal == nullptr) continue;
+    const auto head = head_to_continue(store, *journal);
+    if (is_there && head.has_value()) return;
+    const NameLock claim = lock_name(store, name);
+    const NamesShared names(store);
+    store.drop_branch(from, *journal);
+    if (is_there || !head.has_value()) continue;
+    return store.publish_staging_branch(claim, names, moved(*head, version), encoding);
+  }
+}
+
+// Another process may have the branch, and gc may remove it. One whose packs are damaged is removed.
 std::unique_ptr<StagingBranch> StagingBranch::kept(
     StoreDirectory& store, const format::Version& version,
     const std::optional<format::Encoding>& encoding) {
+  const std::string name = kept_name(version);
   try {
-    const std::string name = kept_name(version);
-    prepare_kept(store, version, encoding, name);
+    move_kept(store, version, encoding);
     return std::unique_ptr<StagingBranch>(new StagingBranch(store, version, encoding, name));
-  } catch (const Error&) {
-    return std::make_unique<StagingBranch>(store, version, encoding);
+  } catch (const Error& e) {
+    if (e.code() == Errc::no_space || e.code() == Errc::out_of_memory) throw;
+    if (e.code() == Errc::corrupted) drop_unlocked(store, name);
   }
+  return std::make_unique<StagingBranch>(store, version, encoding);
 }
 
 void StagingBranch::remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                                 const format::Version& version) {
   const std::string stays = version.branch_id == 0 ? "" : kept_name(version);
   for (const std::string& name : kept_names(store, branch_id)) {
-    if (name == stays) continue;
-    try {
-      if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
-    } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // gc has removed it
-    }
+    if (name != stays) drop_unlocked(store, name);
   }
 }
 

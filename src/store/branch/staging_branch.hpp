@@ -25,6 +25,10 @@ class StagingBranch {
   // not kept.
   static std::unique_ptr<StagingBranch> kept(StoreDirectory& store, const format::Version& version,
                                              const std::optional<format::Encoding>& encoding);
+  // Removes a branch that is kept for this version, but cannot go on. Without one, moves a branch that
+  // is kept for an earlier version to this version.
+  static void move_kept(StoreDirectory& store, const format::Version& version,
+                        const std::optional<format::Encoding>& encoding);
   // Removes what was kept for other versions of the branch. An empty version: for all of them.
   static void remove_kept(StoreDirectory& store, std::uint64_t branch_id,
                           const format::Version& version);

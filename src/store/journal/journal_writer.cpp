@@ -48,6 +48,7 @@ struct JournalWriter::Impl {
   format::FrameSeal seal{0};         // `before`: of the last frame that was synced
   format::Authenticator unsynced{};  // of the frame of write_commit()
   std::uint64_t epoch = 0;
+  format::Version base;            // of the epoch
   std::uint64_t sequence = 0;      // of the last frame
   std::uint64_t base_end = 0;      // file offset just past the base frame
   std::uint64_t tail_bytes = 0;    // file offset of the next frame
@@ -238,6 +239,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   j.half_bytes = state.header.half_bytes;
   j.seal = state.frame_seal();
   j.epoch = state.epoch;
+  j.base = state.base;
   j.sequence = state.head_sequence();
   j.tail_bytes = state.tail_bytes;
   j.base_end = state.base_end_bytes;
@@ -302,11 +304,13 @@ void JournalWriter::start_epoch(const format::Version& base,
     fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
          j.file->path(), frame.size());
   }
+  format::Version copy = base;  // nothing may fail after the sync
   const std::uint64_t start = half_start(j.epoch + 1, j.half_bytes);
   j.make_ready(j.epoch + 1, start + frame.size());
   j.write_frame(frame, start);
   j.sync();
   ++j.epoch;
+  j.base = std::move(copy);
   j.sequence = sequence;
   j.seal.before = j.authenticator(frame, payload.size());
   j.base_end = start + frame.size();
@@ -324,6 +328,8 @@ std::uint64_t JournalWriter::used_bytes() const noexcept {
   assert(impl_->tail_bytes >= half_start(impl_->epoch, impl_->half_bytes));
   return impl_->tail_bytes - half_start(impl_->epoch, impl_->half_bytes);
 }
+
+const format::Version& JournalWriter::base() const noexcept { return impl_->base; }
 
 std::uint64_t JournalWriter::epoch() const noexcept { return impl_->epoch; }
 

@@ -42,6 +42,8 @@ class JournalWriter {
   // Whether a base frame with these commits leaves a quarter of the half for others. `commit_bytes`:
   // size of their payloads.
   bool carries(const format::Version& base, std::size_t commits, std::size_t commit_bytes) const;
+  // The version at which the epoch starts.
+  const format::Version& base() const noexcept;
   // Size of the epoch's frames.
   std::uint64_t used_bytes() const noexcept;
   std::uint32_t half_bytes() const noexcept;

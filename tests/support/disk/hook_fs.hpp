@@ -11,8 +11,8 @@ namespace vellum::test {
 
 struct Hooks {
   using Hook = std::function<void(const std::string& path)>;
-  Hook before_create, after_open, before_write, before_rename, before_link, before_unlink,
-      before_make_directory;
+  Hook before_create, after_open, before_read, before_write, before_rename, before_link,
+      before_unlink, before_make_directory;
   Hook after_list;                 // of a directory
   Hook before_lock;                // of a whole file
   Hook byte_refused, byte_locked;  // try_lock_byte()
@@ -60,6 +60,10 @@ class HookFs : public ForwardingFs {
    public:
     File(HookFs& fs, std::unique_ptr<base::File> below)
         : ForwardingFile(std::move(below)), fs_(fs) {}
+    void pread(std::span<std::byte> out, std::uint64_t at) const override {
+      call(fs_.hooks.before_read, path());
+      ForwardingFile::pread(out, at);
+    }
     void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
       call(fs_.hooks.before_write, path());
       ForwardingFile::pwrite(bytes, at);

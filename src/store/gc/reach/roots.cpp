@@ -63,7 +63,8 @@ void Roots::note_reached(const Version& head) {
 // that was read, or
 //    follows it.
 // 3. Snapshots: those of a branch that was removed after its snapshot are found here.
-// Every other operation that could move a version from one name to another holds the names.
+// Every other operation that could move a version from one name to another, or from a pin to a name,
+// holds the names, or excludes gc.
 Roots read_roots(StoreDirectory& store) {
   Roots out;
   store.packs().refresh();
