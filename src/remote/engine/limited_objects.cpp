@@ -63,6 +63,9 @@ class LimitedObjects final : public ObjectStore {
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
     return paced(key, objects_->get_start(key, most_bytes));
   }
+  bool use_version(const std::string& key, std::size_t number) override {
+    return objects_->use_version(key, number);
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     wait_for(key, bytes.size());
     return objects_->put_if_absent(key, bytes);

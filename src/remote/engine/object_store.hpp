@@ -74,6 +74,10 @@ class ObjectStore {
   virtual std::vector<std::byte> get_range(const std::string& key, ObjectRange range) = 0;
   // The first bytes of the object, at most so many: all of a shorter one.
   virtual std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) = 0;
+  // Where several versions may be the object (remote/engine/objects_at.hpp), and those that read it
+  // find it damaged: from now on, this one is read, and 0 is the most probable. False: there are no
+  // more.
+  virtual bool use_version(const std::string&, std::size_t) { return false; }
   // Creates the object unless the key exists. False: it exists, with the same content or another.
   // Durable on return. Of several concurrent creators exactly one gets true, provided that the
   // server implements conditional writes correctly (remote/engine/probe.hpp).

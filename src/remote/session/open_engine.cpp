@@ -28,6 +28,9 @@ class LaterObjects final : public ObjectStore {
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
     return now().get_start(key, most_bytes);
   }
+  bool use_version(const std::string& key, std::size_t number) override {
+    return now().use_version(key, number);
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return now().put_if_absent(key, bytes);
   }
