@@ -87,7 +87,7 @@ build_of() {
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
     bench) build release benchmarks ;;
     rust) build release vellum vellum_shared ;;
-    s3) build release test_cli test_run test_mount vellum_cli test_group_remote test_group_mpi ;;
+    s3) build release test_cli test_run test_mount test_remote vellum_cli test_group_remote test_group_mpi ;;
   esac
 }
 
@@ -241,7 +241,7 @@ stage_s3() {
       continue
     fi
     around=(tools/with-s3.sh "$server")
-    run_tests release -R '(RemoteKill|Replicate|LazyClone).*/Server|GroupOnS3|GroupS3Test' || result=1
+    run_tests release -R '(RemoteKill|Replicate|LazyClone).*/Server|GroupOnS3|GroupS3Test|LockedServerTest' || result=1
     around=()
   done
   return "$result"

@@ -191,11 +191,14 @@ TEST_F(LockedRemoteTest, LocksAreExtendedOnlyForWhatIsNeeded) {
   count(asked);
   step("s2");
   push_names(*store, {"s2", "main"}, over_s3());
-  EXPECT_EQ(asked.got + asked.put + asked.listed, 0);  // looked at a short time ago
+  // Looked at a short time ago. Snapshot and branch have one list, which is put twice.
+  EXPECT_EQ(asked.put + asked.listed, 0);
+  EXPECT_LE(asked.got, 2);
   pass(days(5));
   step("s3");
   push_names(*store, {"s3", "main"}, over_s3());
-  EXPECT_GT(asked.got, 0);
+  EXPECT_GT(asked.listed, 0);
+  EXPECT_GT(asked.got, 10);
   EXPECT_EQ(asked.put, 0);  // all have more than half of the duration left
   pass(days(10));
   step("s4");

@@ -197,7 +197,7 @@ TEST_F(ObjectsAtTest, ABucketWithoutVersionsIsRefused) {
 }
 
 // As at versitygw, whose replaced versions have the time of their replacement.
-TEST_F(ObjectsAtTest, AnIdWithATimeCountsIfItIsEarlier) {
+TEST_F(ObjectsAtTest, TheTimeInAnIdCounts) {
   place.server.answer = [](const S3Request& request) -> std::optional<S3Server::Answer> {
     if (request.query.contains("versioning")) {
       return S3Server::Answer{200, "<Status>Enabled</Status>", ""};

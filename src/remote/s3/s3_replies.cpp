@@ -136,7 +136,7 @@ std::string decoded_key(std::string_view xml, bool is_encoded) {
 }
 
 // Of an id that begins with the time of its creation (a ULID): versitygw's. There, a version that
-// another one replaces gets the time of its replacement, but keeps its id.
+// another one replaces gets the time of its replacement, and a deletion that of the object.
 std::optional<ServerTime> time_of_id(std::string_view id) {
   constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   constexpr std::size_t kIdDigits = 26, kTimeDigits = 10;
@@ -147,8 +147,8 @@ std::optional<ServerTime> time_of_id(std::string_view id) {
     if (digit == std::string_view::npos) return std::nullopt;
     if (i < kTimeDigits) ms = ms << 5 | digit;
   }
-  constexpr std::uint64_t kMostMs = 9'000'000'000'000;  // in nanoseconds, in 64 bits
-  if (ms > kMostMs) return std::nullopt;
+  constexpr std::uint64_t kMaxMs = 9'000'000'000'000;  // in nanoseconds, in 64 bits
+  if (ms > kMaxMs) return std::nullopt;
   return ServerTime(std::chrono::milliseconds(ms));
 }
 
@@ -164,7 +164,7 @@ bool parse_version(std::string_view xml, bool is_deletion, bool is_encoded, Obje
                          ? std::optional<std::uint64_t>(0)
                          : base::parse_number<std::uint64_t>(element(xml, "Size").value_or(""));
   if (!is_version_id(out.name.id) || !put_at.has_value() || !bytes.has_value()) return false;
-  out.put_at = std::min(*put_at, time_of_id(out.name.id).value_or(*put_at));
+  out.put_at = time_of_id(out.name.id).value_or(*put_at);
   out.size_bytes = *bytes;
   return true;
 }
