@@ -95,7 +95,9 @@ void add_origin(store::StoreDirectory& store, const CloneSource& source,
           credible_lock_note(Remote(*source.objects, source.remote.seal), &warnings);
       if (duration.has_value()) lock = {*duration, 0};
     } catch (const Error& e) {
-      if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key) throw;
+      // Who may only read the newest objects clones, too.
+      const bool is_refused = dynamic_cast<const RefusedRequest*>(&e) != nullptr;
+      if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key && !is_refused) throw;
       warnings.push_back(fmt::format("{} (the clone's pushes lock nothing)", e.what()));
     }
   }

@@ -10,7 +10,7 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::size_t kAtOnce = 256;  // versions that are looked at together
+constexpr std::size_t kLookedAtOnce = 256;  // versions that are looked at together
 // A forger may put any number of versions: the newest and so many of the oldest are locked, which
 // are those that are read as they were (remote/engine/objects_at.hpp).
 constexpr std::size_t kMaxOldest = 8;
@@ -18,7 +18,7 @@ constexpr std::size_t kMaxRead = 64;  // to find the right one of more versions
 constexpr int kMaxUnanswered = 16;    // each has been tried for a minute
 constexpr std::array kContentPrefixes = {kPiecePrefix, kListPrefix, kNamesPrefix};
 
-std::optional<ContentName> content_of(const std::string& key) {
+std::optional<ContentName> content_name_in(const std::string& key) {
   for (const char* const prefix : kContentPrefixes) {
     if (key.starts_with(prefix)) return parse_content_key(key, prefix);
   }
@@ -26,7 +26,7 @@ std::optional<ContentName> content_of(const std::string& key) {
 }
 
 bool is_written_once(const std::string& key) {
-  return key == kSuperblockKey || key.starts_with(kHeadPrefix) || content_of(key).has_value();
+  return key == kSuperblockKey || key.starts_with(kHeadPrefix) || content_name_in(key).has_value();
 }
 
 bool is_damage(const Error& e) {
@@ -96,7 +96,7 @@ void LockPass::add_parts(const Head& head) {
   for (const std::uint64_t number : heads) parts_.push_back({head_key(number), true});
   // What heads have needs no object of its own. Of the pieces of holds, no size is known.
   std::erase_if(needed_, [&](const auto& needed) {
-    const auto name = content_of(needed.first);
+    const auto name = content_name_in(needed.first);
     return name.has_value() && embedded.contains({hash_start(name->hash), needed.second});
   });
 }
@@ -120,10 +120,10 @@ bool LockPass::visit(const Part& part, Clock::time_point until) {
   versions_.visit_versions({part.prefix, after_, {}}, [&](const auto& versions) {
     const std::string& key = versions.front().name.key;
     if (part.is_key && key != part.prefix) return false;
-    const bool is_content = content_of(key).has_value();
+    const bool is_content = content_name_in(key).has_value();
     if (!is_content || needs_all_ || needed_.contains(key)) add(versions);
     after_ = key;
-    if (waiting_.size() >= kAtOnce) lock_waiting();
+    if (waiting_.size() >= kLookedAtOnce) lock_waiting();
     is_over = Clock::now() >= until;
     return !is_over;
   });
@@ -181,7 +181,7 @@ std::vector<VersionName> LockPass::to_lock(const std::vector<ObjectVersion>& ver
 
 // Of an object that is named by its content; the oldest first.
 std::optional<VersionName> LockPass::with_hash(const std::vector<ObjectVersion>& versions) const {
-  const auto name = content_of(versions.front().name.key);
+  const auto name = content_name_in(versions.front().name.key);
   for (std::size_t i = 0; name.has_value() && i < std::min(kMaxRead, versions.size()); ++i) {
     const ObjectVersion& version = versions[versions.size() - 1 - i];
     try {
@@ -236,7 +236,7 @@ void LockPass::finish(const Remote& remote) {
     std::erase_if(gone_, [&](const std::string& key) {
       const auto number = parse_head_key(key);
       if (number.has_value()) return *number != now.head.number;
-      return content_of(key).has_value() && !now.keys.contains(key);
+      return content_name_in(key).has_value() && !now.keys.contains(key);
     });
   } catch (const Error& e) {
     if (!is_damage(e)) throw;

@@ -39,7 +39,8 @@ bool LockPasses::is_due(const Session& session) const {
 
 void LockPasses::go_on(Session& session, LockPass::Clock::time_point until) {
   const auto& lock = session.file().lock;
-  if (!lock.has_value() || LockPass::Clock::now() < retry_at_) return;
+  if (!lock.has_value() || session.remote().objects().versions() == nullptr) return;
+  if (LockPass::Clock::now() < retry_at_) return;
   if (pass_ == nullptr && !is_due(session)) return;
   const Remote& remote = session.remote();
   try {

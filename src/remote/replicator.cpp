@@ -135,12 +135,14 @@ std::string Replicator::push_once() {
                 [&](const auto& followed) { return !store::has_branch(store_, followed.first); });
   const bool is_behind = !find_new().names.empty();
   if (is_behind) note_behind();
-  if (is_behind || is_check_due() || lock_passes_.has_begun()) {
+  const bool is_due = is_behind || is_check_due();
+  if (is_due || lock_passes_.has_begun()) {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
     try {
-      push_in(*session);
+      if (is_due) push_in(*session);
+      if (!ends_) lock_passes_.go_on(*session, Clock::now() + kLockSlice);
     } catch (const Error&) {
       keep_warnings(*session);
       throw;
@@ -164,7 +166,6 @@ void Replicator::push_in(Session& session) {
     has_snapshots |= push_fresh(session);
   }
   if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
-  if (!ends_) lock_passes_.go_on(session, Clock::now() + kLockSlice);
   checked_ = Clock::now();
 }
 

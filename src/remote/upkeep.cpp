@@ -370,6 +370,15 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 
 namespace {
 
+void renew_locks(const Remote& remote, std::chrono::seconds duration, const ProgressFn& progress,
+                 RemoteGcReport& report) {
+  const LockRenewal renewal = remote::renew_locks(remote, duration, progress);
+  report.locks_extended = renewal.extended;
+  for (std::string& text : warnings_of(renewal, remote.objects().url())) {
+    report.warnings.push_back(std::move(text));
+  }
+}
+
 void add_freed(RemoteGcReport& report, const FreedVersions& freed) {
   report.old_versions_removed = freed.versions;
   report.old_bytes_removed = freed.bytes;
@@ -419,13 +428,7 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   if (dry_run && lock.has_value())
     add_freed(report, free_old_versions(remote, *lock, *needed, true));
   if (dry_run) return report;
-  if (lock.has_value()) {
-    const LockRenewal renewal = renew_locks(remote, *lock, progress);
-    report.locks_extended = renewal.extended;
-    for (std::string& text : warnings_of(renewal, remote.objects().url())) {
-      report.warnings.push_back(std::move(text));
-    }
-  }
+  if (lock.has_value()) renew_locks(remote, *lock, progress, report);
   remove_objects(remote, std::span(garbage).first(content_count), progress);
   // A head whose witness exists was not deleted: see Head::is_witness.
   for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness))

@@ -23,7 +23,8 @@ class S3History {
     Time put_at, locked_until;  // the latter: the epoch for none
     bool is_deletion = false;
     std::string mode = "COMPLIANCE";
-    std::string until_text;  // the time of the lock, as another server may write it; empty: as usual
+    // The time of the lock, as another server may write it; empty: as usual.
+    std::string until_text = "";
   };
   using Versions = std::vector<Version>;  // of a key, oldest first
 

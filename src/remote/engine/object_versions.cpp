@@ -1,14 +1,21 @@
 #include "remote/engine/object_versions.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace vellum::remote {
 
 void sort_newest_first(std::vector<ObjectVersion>& versions) {
-  std::ranges::stable_sort(versions, [](const ObjectVersion& a, const ObjectVersion& b) {
-    return std::tuple(b.is_newest, b.put_at) < std::tuple(a.is_newest, a.put_at);
+  std::vector<std::size_t> order(versions.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, [&](std::size_t i, std::size_t j) {
+    const ObjectVersion &a = versions[i], &b = versions[j];
+    return std::tuple(b.is_newest, b.put_at, i) < std::tuple(a.is_newest, a.put_at, j);
   });
+  std::vector<ObjectVersion> out;
+  for (const std::size_t i : order) out.push_back(std::move(versions[i]));
+  versions = std::move(out);
 }
 
 void leave_out_middle(std::vector<ObjectVersion>& versions, std::optional<ServerTime> time) {

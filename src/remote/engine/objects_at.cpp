@@ -22,7 +22,7 @@ constexpr std::array kNamedByContent = {std::string_view("pieces/"), std::string
 constexpr std::size_t kMaxSingleLookups = 100;
 constexpr std::size_t kHashDigits = 64;
 // A forger may put any number of versions: so many of the oldest are tried besides the newest.
-constexpr std::size_t kMaxOldest = 8;
+constexpr std::size_t kMaxOldestTried = 8;
 // Today's lock counts for a clone of an earlier time.
 constexpr std::string_view kTodaysPrefix = "lock/";
 
@@ -34,7 +34,7 @@ std::string content_directory(const std::string& key) {
   return "";
 }
 
-bool has_hash(const std::string& key, std::span<const std::byte> bytes) {
+bool has_hash_of_name(const std::string& key, std::span<const std::byte> bytes) {
   return key.ends_with(base::hex(base::sha256(bytes)));
 }
 bool shows_hash(const std::string& key) {
@@ -138,7 +138,7 @@ class ObjectsAt final : public ObjectStore {
     out.is_checked = !is_content || !shows_hash(key);
     // Some servers change the time of a version when its lock is extended.
     for (std::size_t i = versions.size(); is_content && i-- > 0;) {
-      if (out.versions.size() > kMaxOldest) break;
+      if (out.versions.size() > kMaxOldestTried) break;
       const bool is_newest = is_there && &versions[i] == &*newest;
       if (!versions[i].is_deletion && !is_newest) out.versions.push_back(versions[i]);
     }
@@ -208,7 +208,7 @@ class ObjectsAt final : public ObjectStore {
     for (std::size_t i = 0; i < found.versions.size() && !right.has_value(); ++i) {
       try {
         auto bytes = objects_->get_version(found.versions[i].name, limit_bytes);
-        if (!has_hash(key, bytes)) continue;
+        if (!has_hash_of_name(key, bytes)) continue;
         right = std::move(bytes);
         found.chosen = i;
       } catch (const Error& e) {
