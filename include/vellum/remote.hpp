@@ -112,6 +112,7 @@ struct PulledVersion {
 struct PullReport {
   std::vector<PulledVersion> versions;
   std::uint64_t pieces_read = 0, bytes_read = 0;
+  std::vector<std::string> warnings;  // of a clone: what a person should know, a sentence each
 };
 
 // Store::replicate().

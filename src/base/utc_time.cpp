@@ -8,6 +8,7 @@ namespace vellum::base {
 namespace {
 
 using Moment = std::chrono::system_clock::time_point;
+constexpr unsigned kLastYear = 2261;  // whose nanoseconds fit into 64 bits
 constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
 
 // The decimals behind the point, as nanoseconds.
@@ -47,8 +48,9 @@ std::optional<Moment> parse_utc_time(std::string_view text) {
   using namespace std::chrono;
   const year_month_day day{year(static_cast<int>(fields[0])), month(fields[1]),
                            std::chrono::day(fields[2])};
-  if (fields[0] < 1900 || fields[0] > 2261 || !day.ok()) return std::nullopt;
+  if (fields[0] < 1900 || !day.ok()) return std::nullopt;
   if (fields[3] > 23 || fields[4] > 59 || fields[5] > 59) return std::nullopt;
+  if (fields[0] > kLastYear) return Moment(sys_days(year(kLastYear) / December / 31));
   return Moment(duration_cast<system_clock::duration>(sys_days(day).time_since_epoch() +
                                                       hours(fields[3]) + minutes(fields[4]) +
                                                       seconds(fields[5]) + decimals));

@@ -86,11 +86,20 @@ void note_key_slots(store::StoreDirectory& store) {
 namespace {
 
 // The clone of a remote at an earlier time has today's as its origin.
-void add_origin(store::StoreDirectory& store, const CloneSource& source) {
+void add_origin(store::StoreDirectory& store, const CloneSource& source,
+                std::vector<std::string>& warnings) {
   std::optional<RemoteLock> lock;
   if (parse_remote_url(source.url).kind == RemoteUrl::EngineKind::s3) {
-    const auto duration = lock_note_at(Remote(*source.objects, source.remote.seal));
-    if (duration.has_value()) lock = {*duration, 0};
+    try {
+      const auto duration =
+          credible_lock_note(Remote(*source.objects, source.remote.seal), &warnings);
+      if (duration.has_value()) lock = {*duration, 0};
+    } catch (const Error& e) {
+      // Who may only read the newest objects clones, too.
+      const bool is_refused = dynamic_cast<const RefusedRequest*>(&e) != nullptr;
+      if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key && !is_refused) throw;
+      warnings.push_back(fmt::format("{} (the clone's pushes lock nothing)", e.what()));
+    }
   }
   add_remote_file(store, kDefaultRemoteName, url_at(source.url, ""), false,
                   key_entry_of(*source.objects), lock);
@@ -123,9 +132,10 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
   }
   const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
+  std::vector<std::string> warnings;
   {
     auto store = open_unfinished(fs, unfinished, source.remote, source.objects);
-    if (remote_names(*store).empty()) add_origin(*store, source);
+    if (remote_names(*store).empty()) add_origin(*store, source, warnings);
     note_key_slots(*store);
     if (options.lazy && has_missing_pieces(fs, unfinished)) {
       require_pieces_at(*source.objects,
@@ -142,6 +152,7 @@ PullReport clone(base::Fs& fs, const CloneSource& source, const std::string& giv
         {.versions = options.versions, .packs = brings_packs, .expect_root = options.expect_root},
         progress);
   }
+  report.warnings = std::move(warnings);
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));
   return report;

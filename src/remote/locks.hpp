@@ -7,36 +7,44 @@
 
 #include <chrono>
 #include <cstdint>
-#include <set>
-#include <string>
+#include <memory>
 
+#include "remote/lock_pass.hpp"
 #include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {
 
-struct LockRenewal {
-  std::uint64_t locked = 0;    // versions of objects that are needed
-  std::uint64_t extended = 0;  // of these
-  std::uint64_t deleted = 0;   // needed objects of which only older versions are left
-};
-
-// Looks at the lock of each object that the versions of the newest head need, and extends those
-// with less than five eighths of the duration left. REQUIRES: the objects have versions.
+// A whole pass at once (remote/lock_pass.hpp). REQUIRES: the objects have versions.
 LockRenewal renew_locks(const Remote& remote, std::chrono::seconds duration,
                         const ProgressFn& progress);
 
-// The same, of a store's remote, if it is locked and was not looked at for a sixteenth of the
-// duration. Also puts the note of the duration, if it is lost or shorter. What a person should know
-// becomes a warning of the session.
+// The passes of a process that pushes to a store's remote again and again.
+class LockPasses {
+ public:
+  // Of a locked remote: goes on with a pass until this time, and somewhat longer, if one has begun
+  // or is due: a sixteenth of the duration after the last one has begun. Before a pass, puts the
+  // note of the duration, if it is lost or shorter. What a person should know becomes a warning of
+  // the session; also an error, after which a pass begins again some minutes later.
+  void go_on(Session& session, LockPass::Clock::time_point until);
+  bool has_begun() const noexcept { return pass_ != nullptr; }
+
+ private:
+  bool is_due(const Session& session) const;
+  std::unique_ptr<LockPass> pass_;
+  LockPass::Clock::time_point retry_at_{};
+};
+
+// The same, of a process that pushes once: the whole pass, if one is due.
 void renew_locks_if_due(Session& session);
 
 struct FreedVersions {
   std::uint64_t versions = 0, bytes = 0;
 };
 // Removes older versions of objects whose locks are over, and deletions without such versions, but
-// nothing of the `needed` keys. A dry run only counts those that may go.
+// nothing of the `needed` keys that may be the right object: of the size that is needed. A dry run
+// only counts those that may go; of these, some may be locked.
 FreedVersions free_old_versions(const Remote& remote, std::chrono::seconds duration,
-                                const std::set<std::string>& needed, bool dry_run);
+                                const NeededKeys& needed, bool dry_run);
 
 }  // namespace vellum::remote

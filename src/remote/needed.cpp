@@ -1,6 +1,7 @@
 #include "remote/needed.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/fail.hpp"
 #include "remote/engine/attempts.hpp"
@@ -29,21 +30,21 @@ std::optional<PieceList> piece_list_unless_gone(const Remote& remote, const List
 
 }  // namespace
 
-std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head) {
-  std::set<std::string> out;
-  if (head.table.size_bytes != 0) out.insert(names_key(head.table.content));
+std::optional<NeededKeys> needed_keys(const Remote& remote, const Head& head) {
+  NeededKeys out;
+  if (head.table.size_bytes != 0) out.emplace(names_key(head.table.content), head.table.size_bytes);
   std::set<ListName> lists;  // ascending: lists of one base are consecutive
   for (const RemoteVersion& name : head.versions) lists.insert(name.list);
   for (const ListName& list : lists) {
     for (const ObjectName& object : {list.base, list.own}) {
-      if (object.size_bytes != 0) out.insert(list_key(object.content));
+      if (object.size_bytes != 0) out.emplace(list_key(object.content), object.size_bytes);
     }
     const auto pieces = piece_list_unless_gone(remote, list);
     if (!pieces.has_value()) return std::nullopt;
-    for (const PieceName& piece : *pieces) out.insert(piece_key(piece.content));
+    for (const PieceName& piece : *pieces) out.emplace(piece_key(piece.content), piece.size_bytes);
   }
   for (const Hold& hold : read_holds(remote)) {
-    for (const ContentName& piece : hold.pieces) out.insert(piece_key(piece));
+    for (const ContentName& piece : hold.pieces) out.emplace(piece_key(piece), 0);
   }
   return out;
 }

@@ -2,22 +2,25 @@
 #pragma once
 
 #include <optional>
-#include <set>
+#include <map>
 #include <string>
 
 #include "remote/session/remote.hpp"
 
 namespace vellum::remote {
 
+// Keys of objects, with their sizes; 0: nobody has named the size.
+using NeededKeys = std::map<std::string, std::uint64_t>;
+
 // The keys of all objects that a head's versions or a lazy clone needs; nullopt: begin again with
 // the newest head. Of lazy clones, the result is complete only if the boundary of the gc was
 // durable before: see docs/remote-format.md. Lists and pieces that are parts of heads are named,
 // too.
-std::optional<std::set<std::string>> needed_keys(const Remote& remote, const Head& head);
+std::optional<NeededKeys> needed_keys(const Remote& remote, const Head& head);
 
 struct NeededByHead {
   Head head;
-  std::set<std::string> keys;
+  NeededKeys keys;
 };
 // The newest head, and what it needs.
 NeededByHead needed_by_newest(const Remote& remote);

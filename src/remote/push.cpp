@@ -823,7 +823,8 @@ PushReport push(Session& session, const PushOptions& options, const ProgressFn& 
                 const PushRules& rules) {
   session.require_lock();
   PushReport out = Push(session, options, progress, rules).run();
-  // A process that pushes repeatedly does it by itself.
+  // A process that pushes repeatedly does it by itself. What it finds is a warning of the session:
+  // the push has published.
   if (rules.seen_objects == nullptr && !options.dry_run) renew_locks_if_due(session);
   return out;
 }

@@ -10,7 +10,6 @@
 
 #include "base/fail.hpp"
 #include "base/threads/start_thread.hpp"
-#include "remote/locks.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/session/remote_keys.hpp"
 #include "remote/upkeep.hpp"
@@ -25,6 +24,8 @@ constexpr std::chrono::milliseconds kEndWait{1000};                       // for
 constexpr std::chrono::milliseconds kFirstPause{500}, kMaxPause{30'000};  // after failures
 constexpr std::chrono::milliseconds kStep{100};     // between two calls of the caller's function
 constexpr std::chrono::seconds kCheckInterval{60};  // of a remote without pushes
+// Of a pass over the locks, between two pushes.
+constexpr std::chrono::milliseconds kLockSlice{500};
 // Between two listings of a remote without pushes. The other checks are one small request each.
 constexpr std::chrono::hours kListInterval{1};
 
@@ -55,6 +56,7 @@ ReplicateState Replicator::run(const ReplicateFn& on_state) {
     is_running = push_in_background(on_state) && wait(on_state, next_check(start));
   }
   checked_.reset();  // the final report needs a new check of the remote
+  ends_ = true;
   push_in_background(nullptr);
   return state();
 }
@@ -133,12 +135,14 @@ std::string Replicator::push_once() {
                 [&](const auto& followed) { return !store::has_branch(store_, followed.first); });
   const bool is_behind = !find_new().names.empty();
   if (is_behind) note_behind();
-  if (is_behind || is_check_due()) {
+  const bool is_due = is_behind || is_check_due();
+  if (is_due || lock_passes_.has_begun()) {
     std::string busy;
     const auto session = open_session(busy);
     if (session == nullptr) return busy;
     try {
-      push_in(*session);
+      if (is_due) push_in(*session);
+      if (!ends_) lock_passes_.go_on(*session, Clock::now() + kLockSlice);
     } catch (const Error&) {
       keep_warnings(*session);
       throw;
@@ -162,7 +166,6 @@ void Replicator::push_in(Session& session) {
     has_snapshots |= push_fresh(session);
   }
   if (forgets_ && (has_listed || has_snapshots)) forget_old(session);
-  renew_locks_if_due(session);
   checked_ = Clock::now();
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vellum/remote.hpp>
 
+#include "remote/locks.hpp"
 #include "remote/pieces/uploads.hpp"
 #include "remote/push.hpp"
 #include "remote/session/session.hpp"
@@ -85,6 +86,8 @@ class Replicator {
   FollowedBranches followed_;
   std::set<std::string> lost_;             // names whose objects the remote may have lost
   std::vector<std::byte> unopened_slots_;  // of Session::follow_slots_there()
+  LockPasses lock_passes_;                 // uses `objects_`
+  bool ends_ = false;                      // only what is new is sent
   int failures_ = 0;                       // in a row
   std::mt19937_64 random_{std::random_device{}()};
   mutable std::mutex mutex_;  // guards the members below

@@ -268,7 +268,7 @@ bool keeps_older_states(ObjectStore& objects) {
   if (versions == nullptr) return out;
   base::try_to([&] {
     versions->require_versions();
-    versions->visit_versions("", [&](const auto&) {
+    versions->visit_versions({}, [&](const auto&) {
       out = true;
       return false;
     });
@@ -328,7 +328,7 @@ void forget_names(const Remote& remote, const std::vector<std::string>& names) {
 }
 
 RemoteFreeable freeable_without(const Remote& remote, const std::vector<std::string>& names) {
-  std::optional<std::set<std::string>> now, later;
+  std::optional<NeededKeys> now, later;
   for (Attempts attempts(remote.objects()); !now.has_value() || !later.has_value();) {
     attempts.begin();
     Head head = require_head(remote).head;
@@ -370,6 +370,15 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
 
 namespace {
 
+void renew_locks(const Remote& remote, std::chrono::seconds duration, const ProgressFn& progress,
+                 RemoteGcReport& report) {
+  const LockRenewal renewal = remote::renew_locks(remote, duration, progress);
+  report.locks_extended = renewal.extended;
+  for (std::string& text : warnings_of(renewal, remote.objects().url())) {
+    report.warnings.push_back(std::move(text));
+  }
+}
+
 void add_freed(RemoteGcReport& report, const FreedVersions& freed) {
   report.old_versions_removed = freed.versions;
   report.old_bytes_removed = freed.bytes;
@@ -380,8 +389,8 @@ void add_freed(RemoteGcReport& report, const FreedVersions& freed) {
 RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
   Head boundary;
   RemoteGcReport report;
-  const auto lock = follow_lock_note(remote);
-  std::optional<std::set<std::string>> needed;
+  const auto lock = follow_lock_note(remote, &report.warnings);
+  std::optional<NeededKeys> needed;
   for (Attempts attempts(remote.objects()); !needed.has_value();) {
     attempts.begin();
     boundary = require_head(remote).head;
@@ -419,7 +428,7 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   if (dry_run && lock.has_value())
     add_freed(report, free_old_versions(remote, *lock, *needed, true));
   if (dry_run) return report;
-  if (lock.has_value()) report.locks_extended = renew_locks(remote, *lock, progress).extended;
+  if (lock.has_value()) renew_locks(remote, *lock, progress, report);
   remove_objects(remote, std::span(garbage).first(content_count), progress);
   // A head whose witness exists was not deleted: see Head::is_witness.
   for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness))

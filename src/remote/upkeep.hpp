@@ -59,7 +59,8 @@ struct RemoteGcReport {
   std::chrono::seconds lock{0};
   std::uint64_t locks_extended = 0;
   std::uint64_t old_versions_removed = 0, old_bytes_removed = 0;  // whose locks are over
-  std::vector<std::string> damaged;  // branches with lost or damaged pieces, which a repair mends
+  std::vector<std::string> warnings;  // about the locks, a sentence each
+  std::vector<std::string> damaged;   // branches with lost or damaged pieces, which a repair mends
 };
 // Deletes objects that no version and no hold needs. A dry run only reports them: it deletes
 // nothing and publishes no boundary. Where objects are locked (remote/locks.hpp), a deleted one is

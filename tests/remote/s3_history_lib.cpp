@@ -75,6 +75,18 @@ void S3History::lose(const std::string& key, const std::string& id) {
   remove_version(key, id);
 }
 
+void S3History::add(const std::string& key, const std::string& body, Time put_at,
+                    bool is_newest) {
+  const std::lock_guard lock(mutex_);
+  Versions& versions = keys_[key];
+  versions.insert(is_newest ? versions.end() : versions.begin(), {next_id(), body, put_at, {}});
+}
+
+void S3History::change(const std::string& key, const std::function<void(Version&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(keys_.at(key).back());
+}
+
 std::optional<S3Server::Answer> S3History::handle(const S3Request& request) {
   const std::lock_guard lock(mutex_);
   const auto time = time_of_request(request);
@@ -135,8 +147,10 @@ S3Server::Answer S3History::get(const S3Request& request) const {
   if (!request.query.contains("retention")) return body_of(request, version->body);
   if (version->locked_until == Time{}) return error(404, "NoSuchObjectLockConfiguration");
   return {200,
-          "<Retention><Mode>COMPLIANCE</Mode><RetainUntilDate>" +
-              base::utc_nanoseconds(version->locked_until) + "</RetainUntilDate></Retention>",
+          "<Retention><Mode>" + version->mode + "</Mode><RetainUntilDate>" +
+              (version->until_text.empty() ? base::utc_nanoseconds(version->locked_until)
+                                           : version->until_text) +
+              "</RetainUntilDate></Retention>",
           ""};
 }
 
@@ -144,7 +158,7 @@ S3Server::Answer S3History::put(const S3Request& request) {
   if (request.headers.contains("if-none-match") && current(request.key) != nullptr) {
     return error(412, "PreconditionFailed");
   }
-  Version version{next_id(), request.body, now(), {}, false};
+  Version version{next_id(), request.body, now(), {}};
   if (const auto mode = request.headers.find("x-amz-object-lock-mode");
       mode != request.headers.end()) {
     if (!has_lock || mode->second != "COMPLIANCE") return error(400, "InvalidRequest");
@@ -168,10 +182,11 @@ S3Server::Answer S3History::put_retention(const S3Request& request) {
   if (!until.has_value() || text_in(request.body, "Mode") != "COMPLIANCE") {
     return error(400, "MalformedXML");
   }
-  if (version->locked_until > now() && *until < version->locked_until) {
-    return error(403, "AccessDenied");
-  }
+  const bool is_longer = *until >= version->locked_until && version->mode == "COMPLIANCE" &&
+                         version->until_text.empty();
+  if (version->locked_until > now() && !is_longer) return error(403, "AccessDenied");
   version->locked_until = *until;
+  if (moves_times) version->put_at = now();
   return {200, "", ""};
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,9 @@ class S3History {
     std::string id, body;
     Time put_at, locked_until;  // the latter: the epoch for none
     bool is_deletion = false;
+    std::string mode = "COMPLIANCE";
+    // The time of the lock, as another server may write it; empty: as usual.
+    std::string until_text = "";
   };
   using Versions = std::vector<Version>;  // of a key, oldest first
 
@@ -42,6 +46,12 @@ class S3History {
   std::map<std::string, Versions> all() const;
   // What the server's owner may do: as if the time of its lock were over.
   void lose(const std::string& key, const std::string& id);
+  // A version of an object, put at a time, without a lock. Ids are in no order.
+  void add(const std::string& key, const std::string& body, Time put_at, bool is_newest);
+  // Changes the newest version of an object.
+  void change(const std::string& key, const std::function<void(Version&)>& change);
+  // Like Ceph until 2023: an extended lock changes the time of its version.
+  std::atomic<bool> moves_times{false};
 
  private:
   using Answer = S3Server::Answer;

@@ -28,7 +28,7 @@ class Thief {
  private:
   void look() {
     all_.clear();
-    objects_.versions()->visit_versions("", [&](const std::vector<ObjectVersion>& versions) {
+    objects_.versions()->visit_versions({}, [&](const std::vector<ObjectVersion>& versions) {
       all_.push_back(versions);
       return true;
     });
@@ -49,7 +49,20 @@ class Thief {
     const auto& versions = all_[random_() % all_.size()];
     const ObjectVersion& version = versions[random_() % versions.size()];
     const std::string& key = version.name.key;
-    switch (random_() % 7) {
+    switch (random_() % 11) {
+      case 7:  // a lock that outlives everybody
+        return try_to([&] {
+          auto& locks = *objects_.versions();
+          locks.lock_until(version.name, locks.now() + std::chrono::days(36'400));
+        });
+      case 8:  // more versions than are read
+        return try_to([&] {
+          for (int i = 0; i < 12; ++i) objects_.put(key, garbage());
+        });
+      case 9:
+        return try_to([&] { objects_.put(kLockNoteKey, garbage()); });
+      case 10:
+        return try_to([&] { objects_.put(kHoldPrefix + std::string(32, 'a'), garbage()); });
       case 0:
         return try_to([&] { objects_.remove(key); });
       case 1:

@@ -137,6 +137,7 @@ int run_clone(Context& context, const PullArguments& arguments) {
     report = remote::clone(base::posix_fs(), source, arguments.directory,
                            {names_at(source, arguments.names), arguments.lazy, arguments.root}, meter.callback());
   });
+  warn(report.warnings);
   Json object{{"url", url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report, false) +

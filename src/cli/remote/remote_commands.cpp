@@ -158,7 +158,7 @@ std::string lock_sentence(const remote::RemoteGcReport& report, bool dry_run) {
   if (report.lock.count() == 0) return "";
   const std::string freed = fmt::format("{} of {}", counted(report.old_versions_removed, "version"),
                                         human_bytes(report.old_bytes_removed));
-  if (dry_run) return fmt::format("; would free {} whose locks are over", freed);
+  if (dry_run) return fmt::format("; would free at most {} whose locks are over", freed);
   return fmt::format("; extended {}; freed {} whose locks are over",
                      counted(report.locks_extended, "lock"), freed);
 }
@@ -169,6 +169,7 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
   const RemoteByUrl place(url);
   ProgressMeter meter("gc", context.progress_wanted());
   const auto report = remote::collect_remote(place.remote(), dry_run, meter.callback());
+  warn(report.warnings);
   context.report(
       Json{{"url", url},
            {"dry_run", dry_run},

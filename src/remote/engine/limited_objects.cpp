@@ -67,6 +67,9 @@ class LimitedObjects final : public ObjectStore {
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     return objects_->has(key, size_bytes);
   }
+  bool use_version(const std::string& key, std::size_t number) override {
+    return objects_->use_version(key, number);
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     wait_for(key, bytes.size());
     return objects_->put_if_absent(key, bytes);

@@ -77,6 +77,10 @@ class ObjectStore {
   // Whether the object exists and has this size. One small request at a server. REQUIRES: the size
   // is not 0.
   virtual bool has(const std::string& key, std::uint64_t size_bytes) = 0;
+  // Where several versions may be the object (remote/engine/objects_at.hpp), and those that read it
+  // find it damaged: from now on, this one is read, and 0 is the most probable. False: there are no
+  // more.
+  virtual bool use_version(const std::string&, std::size_t) { return false; }
   // Creates the object unless the key exists. False: it exists, with the same content or another.
   // Durable on return. Of several concurrent creators exactly one gets true, provided that the
   // server implements conditional writes correctly (remote/engine/probe.hpp).

@@ -37,11 +37,32 @@ struct ObjectVersion {
   bool is_deletion = false;  // the key had no object from then on
 };
 
+// Versions of one key. Within one reply, some servers list deletions behind all versions: the time
+// then tells their place, and on equal times which of them is the newest.
+void sort_newest_first(std::vector<ObjectVersion>& versions);
+// Sorts them and leaves some thousands: the newest, the oldest, and the newest at the time.
+void leave_out_middle(std::vector<ObjectVersion>& versions, std::optional<ServerTime> time);
+
 // The lock that objects get when they are put.
 struct PutLock {
   std::chrono::seconds duration{0};   // 0: none
   std::vector<std::string> unlocked;  // prefixes of keys whose objects get none
 };
+
+// What visit_versions() lists.
+struct VersionListing {
+  std::string prefix;  // of the keys
+  std::string after;   // only keys behind it; empty: all
+  // Of a key with thousands of versions, some in the middle may be left out, but not the newest, the
+  // oldest, and the newest at this time.
+  std::optional<ServerTime> time;
+};
+
+// A lock with less than this left is extended. Five eighths of its duration: between two passes, a
+// sixteenth apart, none falls below half.
+constexpr std::chrono::seconds least_of_lock(std::chrono::seconds duration) {
+  return duration * 5 / 8;
+}
 
 class ObjectVersions {
  public:
@@ -55,10 +76,10 @@ class ObjectVersions {
   // Errc::unsupported: objects cannot be locked there.
   virtual void require_lock() = 0;
 
-  // Calls `visit` with all versions of each key with this prefix, until it returns false. Keys
-  // ascend; the versions of a key are from the newest to the oldest.
+  // Calls `visit` with the versions of each key, until it returns false. Keys ascend; the versions
+  // of a key are from the newest to the oldest.
   using VisitKeyFn = std::function<bool(const std::vector<ObjectVersion>& versions)>;
-  virtual void visit_versions(const std::string& prefix, const VisitKeyFn& visit) = 0;
+  virtual void visit_versions(const VersionListing& what, const VisitKeyFn& visit) = 0;
   // Removes the versions for good, in any order. Returns those that stay: they are locked, or these
   // credentials may not remove them.
   virtual std::vector<VersionName> remove_versions(std::span<const VersionName> versions) = 0;
@@ -71,6 +92,9 @@ class ObjectVersions {
   virtual std::optional<ServerTime> locked_until(const VersionName& version) = 0;
   // Locks it for longer. A shorter time is an error.
   virtual void lock_until(const VersionName& version, ServerTime time) = 0;
+  // As ObjectStore::get() of the object when this was its version.
+  virtual std::vector<std::byte> get_version(const VersionName& version,
+                                             std::uint64_t limit_bytes) = 0;
   // The present time there, as far as it is known.
   virtual ServerTime now() const = 0;
 };
@@ -79,9 +103,7 @@ class ObjectVersions {
 class VersionedObjects : public ObjectStore, public ObjectVersions {
  public:
   ObjectVersions* versions() noexcept override { return this; }
-  // As get(), get_range() and get_start() of the object when this was its version.
-  virtual std::vector<std::byte> get_version(const VersionName& version,
-                                             std::uint64_t limit_bytes) = 0;
+  // As get_range() and get_start() of the object when this was its version.
   virtual std::vector<std::byte> get_version_range(const VersionName& version,
                                                    ObjectRange range) = 0;
   virtual std::vector<std::byte> get_version_start(const VersionName& version,

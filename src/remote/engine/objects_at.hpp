@@ -1,9 +1,10 @@
 // remote/engine/objects_at.hpp: the objects of a place as they were at a time.
 //
-// An object is there if its newest version of that time was no deletion. One exception: an object
-// that is named by its content never changes, so the oldest of its versions counts, whatever was
-// put over it or deleted since. A thief who has put other content there, before that time or after
-// it, hides nothing.
+// An object is there if its newest version of that time was no deletion. Two exceptions: an object
+// that is named by its content never changes, so its other versions count, too, whatever was put
+// over it or deleted, before that time or after it: that version counts whose content has the hash
+// of the name. Where the name is sealed, who has the key chooses (ObjectStore::use_version()). And
+// of the duration of locks, today's counts.
 //
 // The order of versions, and their times, are the place's: this machine's clock does not matter.
 #pragma once

@@ -66,13 +66,12 @@ class S3Engine final : public VersionedObjects {
 
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     require_good_key(key);
-    NameValues headers = lock_headers(key);
-    headers.emplace_back("if-none-match", "*");
-    const S3Reply reply = requests_.perform({"PUT", key, {}, headers, bytes});
+    S3Call call{"PUT", key, {}, {{"if-none-match", "*"}}, bytes};
+    call.lock = lock_of(key);
+    const S3Reply reply = requests_.perform(call);
     if (reply.response.status == 412) {
-      if (reply.is_repeated && has_content(key, bytes)) return true;
-      if (is_locked(key)) keep_locked(key);
-      return false;
+      if (call.lock.count() != 0) keep_locked(key, call.lock);
+      return reply.is_repeated && has_content(key, bytes);
     }
     requests_.require_status(reply, key, {200, 201, 204});
     return true;
@@ -80,8 +79,9 @@ class S3Engine final : public VersionedObjects {
 
   void put(const std::string& key, std::span<const std::byte> bytes) override {
     require_good_key(key);
-    requests_.require_status(requests_.perform({"PUT", key, {}, lock_headers(key), bytes}), key,
-                             {200, 201, 204});
+    S3Call call{"PUT", key, {}, {}, bytes};
+    call.lock = lock_of(key);
+    requests_.require_status(requests_.perform(call), key, {200, 201, 204});
   }
 
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
@@ -123,7 +123,7 @@ class S3Engine final : public VersionedObjects {
 
   void require_versions() override;
   void require_lock() override;
-  void visit_versions(const std::string& prefix, const VisitKeyFn& visit) override;
+  void visit_versions(const VersionListing& what, const VisitKeyFn& visit) override;
   std::vector<VersionName> remove_versions(std::span<const VersionName> versions) override;
   void lock_puts(const PutLock& lock) override {
     const std::lock_guard guard(lock_mutex_);
@@ -202,30 +202,30 @@ class S3Engine final : public VersionedObjects {
                               std::max(range.length_bytes, most_bytes)});
   }
 
-  bool is_locked(const std::string& key) const {
+  // 0: none.
+  std::chrono::seconds lock_of(const std::string& key) const {
     const std::lock_guard guard(lock_mutex_);
-    return lock_.duration.count() != 0 &&
-           std::ranges::none_of(lock_.unlocked, [&](const auto& p) { return key.starts_with(p); });
+    const bool is_unlocked = std::ranges::any_of(
+        lock_.unlocked, [&](const auto& prefix) { return key.starts_with(prefix); });
+    return is_unlocked ? std::chrono::seconds(0) : lock_.duration;
   }
-  NameValues lock_headers(const std::string& key) const {
-    if (!is_locked(key)) return {};
-    return {{"x-amz-object-lock-mode", "COMPLIANCE"},
-            {"x-amz-object-lock-retain-until-date", base::utc_seconds(now() + put_lock())}};
-  }
-  // Another may have put the object, with a shorter lock or none.
-  void keep_locked(const std::string& key) {
+  // Another may have put the object, with a shorter lock or none. A refusal does not end the push:
+  // passes report it (remote/locks.hpp).
+  void keep_locked(const std::string& key, std::chrono::seconds duration) {
     try {
-      const ServerTime now_there = now();
       const auto until = locked_until({key, ""});
-      if (until.has_value() && *until >= now_there + put_lock() / 2) return;
-      lock_until({key, ""}, now_there + put_lock());
-    } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // it was removed since
+      const ServerTime now_there = now();
+      if (until.has_value() && *until >= now_there + least_of_lock(duration)) return;
+      lock_until({key, ""}, now_there + duration);
+    } catch (const RefusedRequest&) {
+    } catch (const Error& e) {  // it was removed since, or the reply does not parse
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }
 
   S3Versions list_versions(const std::string& prefix, const VersionName& after);
-  std::vector<VersionName> remove_some_versions(std::span<const VersionName> versions);
+  std::optional<std::vector<VersionName>> remove_some_versions(
+      std::span<const VersionName> versions);
   std::optional<std::string> key_there(const std::string& full_key,
                                        const std::string& prefix) const;
 
@@ -342,27 +342,23 @@ S3Versions S3Engine::list_versions(const std::string& prefix, const VersionName&
   return out;
 }
 
-// The versions of a key may be in several replies. Within one, some servers list deletions behind
-// all versions: the time then tells their place, and on equal times which of them is the newest.
-void S3Engine::visit_versions(const std::string& prefix, const VisitKeyFn& visit) {
-  constexpr std::size_t kMaxOfKey = 1u << 20;
+// The versions of a key may be in several replies.
+void S3Engine::visit_versions(const VersionListing& what, const VisitKeyFn& visit) {
+  constexpr std::size_t kMaxOfKey = 8192;
   std::map<std::string, std::vector<ObjectVersion>> keys;  // those that may be incomplete
   std::set<VersionName> seen;
-  const auto give = [&](std::vector<ObjectVersion>& versions) {
-    std::ranges::stable_sort(versions, [](const ObjectVersion& a, const ObjectVersion& b) {
-      return std::tuple(b.is_newest, b.put_at) < std::tuple(a.is_newest, a.put_at);
-    });
-    return visit(versions);
-  };
-  for (VersionName after;;) {
-    S3Versions listed = list_versions(prefix, after);
+  VersionName after;
+  if (!what.after.empty()) after.key = requests_.in_bucket(what.after);
+  for (;;) {
+    S3Versions listed = list_versions(what.prefix, after);
     for (ObjectVersion& version : listed.versions) {
-      auto key = key_there(version.name.key, prefix);
-      if (!key.has_value()) continue;
+      auto key = key_there(version.name.key, what.prefix);
+      if (!key.has_value() || *key <= what.after) continue;
       version.name.key = *key;
       auto& versions = keys[*key];
       versions.push_back(std::move(version));
-      if (versions.size() > kMaxOfKey) fail(Errc::io, "{}: too many versions of {}", url(), *key);
+      if (versions.size() <= kMaxOfKey) continue;
+      leave_out_middle(versions, what.time);
     }
     const bool is_end = listed.next.key.empty();
     if (!is_end && (listed.next.key < after.key || !seen.insert(listed.next).second ||
@@ -371,7 +367,8 @@ void S3Engine::visit_versions(const std::string& prefix, const VisitKeyFn& visit
     }
     while (!keys.empty() &&
            (is_end || requests_.in_bucket(keys.begin()->first) < listed.next.key)) {
-      if (!give(keys.begin()->second)) return;
+      sort_newest_first(keys.begin()->second);
+      if (!visit(keys.begin()->second)) return;
       keys.erase(keys.begin());
     }
     if (is_end) return;
@@ -379,10 +376,11 @@ void S3Engine::visit_versions(const std::string& prefix, const VisitKeyFn& visit
   }
 }
 
-// Removes versions by one request. Returns those that it has not removed.
-std::vector<VersionName> S3Engine::remove_some_versions(std::span<const VersionName> versions) {
-  std::vector<VersionName> left(versions.begin(), versions.end());
-  if (!deletes_many_) return left;
+// Removes versions by one request. Returns those that the server keeps; nullopt: it does not take
+// the request as a whole.
+std::optional<std::vector<VersionName>> S3Engine::remove_some_versions(
+    std::span<const VersionName> versions) {
+  if (!deletes_many_) return std::nullopt;
   std::vector<VersionName> full;
   for (const VersionName& version : versions) {
     require_good_key(version.key);
@@ -391,10 +389,11 @@ std::vector<VersionName> S3Engine::remove_some_versions(std::span<const VersionN
   const std::string body = s3_version_deletion(full);
   const S3Reply reply =
       requests_.perform({"POST", "", {{"delete", ""}}, {}, std::as_bytes(std::span(body))});
-  if (is_refusal(reply.response) || reply.response.status == 501) return left;
+  if (is_refusal(reply.response) || reply.response.status == 501) return std::nullopt;
   requests_.require_status(reply, "", {200});
   std::vector<VersionName> kept;
-  if (!parse_s3_version_deletion(reply.response.body, kept)) return left;
+  if (!parse_s3_version_deletion(reply.response.body, kept)) return std::nullopt;
+  std::vector<VersionName> left(versions.begin(), versions.end());
   std::erase_if(left, [&](const VersionName& version) {
     return std::ranges::find(kept, VersionName{requests_.in_bucket(version.key), version.id}) ==
            kept.end();
@@ -402,15 +401,19 @@ std::vector<VersionName> S3Engine::remove_some_versions(std::span<const VersionN
   return left;
 }
 
-// Servers refuse a request as a whole, or version by version, if one is locked.
+// Some servers refuse a request as a whole if one version is locked: then each gets one of its own.
 std::vector<VersionName> S3Engine::remove_versions(std::span<const VersionName> versions) {
   std::vector<VersionName> out;
   for (; !versions.empty(); versions = versions.subspan(std::min(versions.size(), kMaxDeleted))) {
     const auto part = versions.first(std::min(versions.size(), kMaxDeleted));
-    for (VersionName& version : remove_some_versions(part)) {
+    if (auto kept = remove_some_versions(part)) {
+      std::ranges::move(*kept, std::back_inserter(out));
+      continue;
+    }
+    for (const VersionName& version : part) {
       const S3Reply reply = requests_.perform({"DELETE", version.key, query_of(version), {}, {}});
       if (is_refusal(reply.response) && reply.response.status != 404) {
-        out.push_back(std::move(version));
+        out.push_back(version);
       } else {
         requests_.require_status(reply, version.key, {200, 204, 404});
       }
@@ -431,7 +434,7 @@ std::optional<ServerTime> S3Engine::locked_until(const VersionName& version) {
   requests_.require_status(reply, version.key, {200});
   S3Retention retention;
   if (!parse_s3_retention(reply.response.body, retention)) {
-    fail(Errc::io, "{}: the server's reply about its lock does not parse",
+    fail(Errc::corrupted, "{}: the server's reply about its lock does not parse",
          requests_.name(version.key));
   }
   // In governance mode, some credentials remove the version before.

@@ -10,6 +10,7 @@
 #include "base/fail.hpp"
 #include "base/parse_number.hpp"
 #include "base/try_to.hpp"
+#include "base/utc_time.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -149,6 +150,11 @@ HttpResponse S3Requests::send(const S3Call& call, const Credentials& credentials
                         base::hex(base::sha256(call.body))};
   to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
   if (!call.body.empty() || call.method == "PUT") add_body_headers(call, to_sign.headers);
+  if (call.lock.count() != 0) {
+    to_sign.headers.emplace_back("x-amz-object-lock-mode", "COMPLIANCE");
+    to_sign.headers.emplace_back("x-amz-object-lock-retain-until-date",
+                                 base::utc_seconds(now() + call.lock));
+  }
   to_sign.headers.emplace_back("x-amz-date", time);
   if (!credentials.session_token.empty()) {
     to_sign.headers.emplace_back("x-amz-security-token", credentials.session_token);

@@ -49,6 +49,9 @@ struct S3Call {
   NameValues headers;
   std::span<const std::byte> body;
   std::uint64_t limit_bytes = kMaxS3ReplyBytes;
+  // The lock that a PUT gives its object; 0: none. Each attempt counts it from the server's time, as
+  // far as that is known then.
+  std::chrono::seconds lock{0};
 };
 
 struct S3Reply {

@@ -47,6 +47,8 @@ std::span<const std::byte> clear_part(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
+bool is_clear_key(const std::string& key) { return key.starts_with(kClearPrefix); }
+
 // The versions of sealed objects, under the plain names of the objects.
 class SealedVersions final : public ObjectVersions {
  public:
@@ -57,15 +59,29 @@ class SealedVersions final : public ObjectVersions {
   void require_versions() override { versions_.require_versions(); }
   void require_lock() override { versions_.require_lock(); }
   // The keys of one directory are in the order of their sealed names.
-  void visit_versions(const std::string& prefix, const VisitKeyFn& visit) override {
-    versions_.visit_versions(sealed_key(keys_, prefix), [&](const auto& sealed) {
+  void visit_versions(const VersionListing& what, const VisitKeyFn& visit) override {
+    const VersionListing below{sealed_key(keys_, what.prefix), sealed_key(keys_, what.after),
+                               what.time};
+    versions_.visit_versions(below, [&](const auto& sealed) {
       std::vector<ObjectVersion> opened = sealed;
       for (ObjectVersion& version : opened) {
         version.name.key = opened_key(keys_, version.name.key);
         if (version.name.key.empty()) return true;
+        if (!is_clear_key(version.name.key)) version.size_bytes = opened_bytes(version.size_bytes);
       }
       return visit(opened);
     });
+  }
+  std::vector<std::byte> get_version(const VersionName& version,
+                                     std::uint64_t limit_bytes) override {
+    if (is_clear_key(version.key)) return versions_.get_version(version, limit_bytes);
+    const auto sealed = versions_.get_version(
+        named(version), sealed_bytes(std::min(limit_bytes, kMaxSealableBytes)));
+    std::vector<std::byte> out;
+    if (const char* problem = open_object(keys_, version.key, sealed, out)) {
+      fail(Errc::corrupted, "{}: {}", version.key, problem);
+    }
+    return out;
   }
   std::vector<VersionName> remove_versions(std::span<const VersionName> versions) override {
     std::vector<VersionName> sealed;
@@ -107,41 +123,28 @@ class SealedObjects final : public ObjectStore {
   }
 
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
-    if (is_clear(key)) return objects_->get(key, limit_bytes);
-    const auto sealed =
-        objects_->get(named(key), sealed_bytes(std::min(limit_bytes, kMaxSealableBytes)));
-    std::vector<std::byte> out;
-    require_open(key, open_object(*key_.keys, key, sealed, out));
-    return out;
+    if (is_clear_key(key)) return objects_->get(key, limit_bytes);
+    return of_right_version(key, [&] { return open_whole(key, limit_bytes); });
   }
   std::vector<std::byte> get_range(const std::string& key, ObjectRange range) override {
-    if (is_clear(key)) return objects_->get_range(key, range);
+    if (is_clear_key(key)) return objects_->get_range(key, range);
     if (range.length_bytes == 0) return {};
-    if (range.offset_bytes == 0) return first_bytes(key, range.length_bytes, true);
-    const auto known = known_header(key);
-    if (known.has_value()) {
-      try {
-        return bytes_in(key, *known, range);
-      } catch (const Error& e) {  // it may have been put again since, with another salt
-        if (e.code() != Errc::corrupted) throw;
-      }
-    }
-    return bytes_in(key, read_header(key), range);
+    return of_right_version(key, [&] { return open_range(key, range); });
   }
   std::vector<std::byte> get_start(const std::string& key, std::uint64_t most_bytes) override {
-    if (is_clear(key)) return objects_->get_start(key, most_bytes);
-    return first_bytes(key, most_bytes, false);
+    if (is_clear_key(key)) return objects_->get_start(key, most_bytes);
+    return of_right_version(key, [&] { return first_bytes(key, most_bytes, false); });
   }
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     if (is_clear(key)) return objects_->has(key, size_bytes);
     return size_bytes <= kMaxSealableBytes && objects_->has(named(key), sealed_bytes(size_bytes));
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
-    if (is_clear(key)) return objects_->put_if_absent(key, bytes);
+    if (is_clear_key(key)) return objects_->put_if_absent(key, bytes);
     return objects_->put_if_absent(named(key), seal_object(*key_.keys, key, bytes));
   }
   void put(const std::string& key, std::span<const std::byte> bytes) override {
-    if (is_clear(key)) return objects_->put(key, bytes);
+    if (is_clear_key(key)) return objects_->put(key, bytes);
     objects_->put(named(key), seal_object(*key_.keys, key, bytes));
   }
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;
@@ -156,7 +159,51 @@ class SealedObjects final : public ObjectStore {
   void sweep() noexcept override { objects_->sweep(); }
 
  private:
-  static bool is_clear(const std::string& key) { return key.starts_with(kClearPrefix); }
+  // Where the place has several versions of the object, only this layer can tell which one opens.
+  // The others are tried by one thread at a time.
+  template <typename Read>
+  std::vector<std::byte> of_right_version(const std::string& key, const Read& read) {
+    try {
+      return read();
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted) throw;
+      const std::lock_guard lock(choice_mutex_);
+      for (std::size_t i = 0; objects_->use_version(named(key), i); ++i) {
+        if (auto bytes = read_if_opens(read)) return std::move(*bytes);
+      }
+      throw;
+    }
+  }
+  template <typename Read>
+  static std::optional<std::vector<std::byte>> read_if_opens(const Read& read) {
+    try {
+      return read();
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
+      return std::nullopt;
+    }
+  }
+
+  std::vector<std::byte> open_whole(const std::string& key, std::uint64_t limit_bytes) {
+    const auto sealed =
+        objects_->get(named(key), sealed_bytes(std::min(limit_bytes, kMaxSealableBytes)));
+    std::vector<std::byte> out;
+    require_open(key, open_object(*key_.keys, key, sealed, out));
+    return out;
+  }
+  std::vector<std::byte> open_range(const std::string& key, ObjectRange range) {
+    if (range.offset_bytes == 0) return first_bytes(key, range.length_bytes, true);
+    const auto known = known_header(key);
+    if (known.has_value()) {
+      try {
+        return bytes_in(key, *known, range);
+      } catch (const Error& e) {  // it may have been put again since, with another salt
+        if (e.code() != Errc::corrupted) throw;
+      }
+    }
+    return bytes_in(key, read_header(key), range);
+  }
+
   std::string named(const std::string& key) const { return sealed_key(*key_.keys, key); }
   void require_open(const std::string& key, const char* problem) const {
     if (problem != nullptr) fail(Errc::corrupted, "{}: {}: {}", url(), key, problem);
@@ -230,6 +277,7 @@ class SealedObjects final : public ObjectStore {
   const std::shared_ptr<ObjectStore> objects_;
   const ObjectsKey key_;
   std::optional<SealedVersions> versions_;
+  std::mutex choice_mutex_;   // of several versions
   mutable std::mutex mutex_;  // guards the member below
   // Of objects that are read in parts. None is trusted: a chunk opens with the right one only.
   std::map<std::string, SealedHeader> headers_;
@@ -246,7 +294,7 @@ std::vector<ObjectInfo> SealedObjects::list(const std::string& prefix, std::size
   for (ObjectInfo& object : objects_->list(below, has_hashes ? SIZE_MAX : most)) {
     std::string key = opened_key(*key_.keys, object.key);
     if (key.empty() || !key.starts_with(prefix)) continue;
-    const std::uint64_t bytes = is_clear(key) ? object.size_bytes : opened_bytes(object.size_bytes);
+    const std::uint64_t bytes = is_clear_key(key) ? object.size_bytes : opened_bytes(object.size_bytes);
     out.push_back({std::move(key), bytes});
   }
   std::ranges::sort(out, {}, &ObjectInfo::key);

@@ -227,7 +227,12 @@ void require_lockable(ObjectStore& objects, std::chrono::seconds duration) {
 std::optional<RemoteLock> lock_of_new(ObjectStore& objects, const store::StoreDirectory& store,
                                       std::chrono::seconds wanted) {
   const Remote remote(objects, store.store_seal());
-  const auto there = objects.versions() == nullptr ? std::nullopt : lock_note_at(remote);
+  std::vector<std::string> doubts;
+  const auto there =
+      objects.versions() == nullptr ? std::nullopt : credible_lock_note(remote, &doubts);
+  if (wanted.count() == 0 && !doubts.empty()) {
+    fail(Errc::invalid_argument, "{}; choose the duration (--lock)", doubts.front());
+  }
   const auto duration = std::max(wanted, there.value_or(std::chrono::seconds(0)));
   if (duration.count() == 0) return std::nullopt;
   lock_puts(objects, duration);

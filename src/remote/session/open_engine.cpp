@@ -31,6 +31,9 @@ class LaterObjects final : public ObjectStore {
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     return now().has(key, size_bytes);
   }
+  bool use_version(const std::string& key, std::size_t number) override {
+    return now().use_version(key, number);
+  }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return now().put_if_absent(key, bytes);
   }

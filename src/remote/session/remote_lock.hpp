@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "remote/engine/object_versions.hpp"
 #include "remote/session/remote.hpp"
@@ -21,8 +23,18 @@ void lock_puts(ObjectStore& objects, std::chrono::seconds duration);
 std::optional<std::chrono::seconds> lock_note_at(const Remote& remote);
 void put_lock_note(const Remote& remote, std::chrono::seconds duration);
 
-// For a command without a store: locks puts if the remote has a note, and no store has done so.
-// Returns the duration.
-std::optional<std::chrono::seconds> follow_lock_note(const Remote& remote);
+// "30 days", "90 seconds".
+std::string lock_text(std::chrono::seconds duration);
+
+// The same for who trusts no note: at most for as long as the newest heads were locked, if there are
+// any. Otherwise one forged note would lock all objects for a century, by the next command. A note
+// that is longer is a warning.
+std::optional<std::chrono::seconds> credible_lock_note(const Remote& remote,
+                                                       std::vector<std::string>* warnings);
+
+// For a command without a store: locks puts as credible_lock_note() says, unless a store has done
+// so. Returns the duration. Errc::unsupported: there is a note, and nothing can be locked there.
+std::optional<std::chrono::seconds> follow_lock_note(const Remote& remote,
+                                                     std::vector<std::string>* warnings = nullptr);
 
 }  // namespace vellum::remote

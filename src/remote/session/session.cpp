@@ -59,6 +59,10 @@ void set_remote_url(store::StoreDirectory& store, const std::string& name, const
   const Session session(store, name, objects);
   session.require_lock();
   RemoteFile file = session.file();
+  if (file.lock.has_value()) {
+    objects->versions()->require_lock();
+    file.lock->renewed_ns = 0;  // of that place, nothing is known
+  }
   file.url = url;
   file.key_slots_hash = {};
   write_remote_file(store, name, file, true);
@@ -244,7 +248,13 @@ void Session::follow_lock_note() {
   try {
     there = lock_note_at(*remote_);
   } catch (const Error& e) {
-    if (e.code() != Errc::corrupted) throw;
+    if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key) throw;
+  }
+  if (there.has_value() && *there > file_.lock->duration) {
+    warn(fmt::format("{}: {} says {}, and this store locks for {}: remove that object, unless "
+                     "another store has the longer lock",
+                     objects_->url(), kLockNoteKey, lock_text(*there),
+                     lock_text(file_.lock->duration)));
   }
   if (there.has_value() && *there >= file_.lock->duration) return;
   put_lock_note(*remote_, file_.lock->duration);
@@ -257,13 +267,6 @@ void Session::note_renewed(std::int64_t time_ns) {
   assert(file_.lock.has_value());
   file_.lock->renewed_ns = time_ns;
   write_remote_file(store_, name_, file_, true);
-}
-
-void Session::warn_of_deleted(std::uint64_t objects) {
-  warnings_.push_back(
-      fmt::format("{}: {} objects that versions need were deleted there: --at reads the remote as "
-                  "it was before",
-                  objects_->url(), objects));
 }
 
 void Session::note_replicated(const std::vector<std::uint64_t>& orders) {

@@ -76,12 +76,12 @@ class Session {
   // anything is put there.
   void require_lock() const;
   // Of a remote whose objects are locked: puts the note of the duration there, if it is lost or
-  // shorter than this store's. REQUIRES: file().lock.
+  // shorter than this store's, and warns of each that differs. REQUIRES: file().lock.
   void follow_lock_note();
   // All locks were looked at, at this time. Durable on return. REQUIRES: file().lock.
   void note_renewed(std::int64_t time_ns);
-  // Objects that versions need were deleted there.
-  void warn_of_deleted(std::uint64_t objects);
+  // Adds a sentence to warnings().
+  void warn(std::string text) { warnings_.push_back(std::move(text)); }
   // Keeps a copy of the key slots that a remote encrypted by objects has now. Durable on return.
   void note_key_slots(std::vector<std::byte> slots);
   // What a person should know, a sentence each.
