@@ -48,7 +48,6 @@ class Session {
   // A sentence: this store has seen a newer head, or one that this one does not descend from. Empty: it
   // has not.
   std::string going_back(const StoredHead& newest) const;
-  void warn(const std::string& sentence) { warnings_.push_back(sentence); }
   // A pull has seen it. Durable on return.
   void note_seen(const StoredHead& newest);
   // Whether this store remembers such a head: it does if a version there is signed, or if it already
