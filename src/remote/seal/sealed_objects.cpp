@@ -136,7 +136,7 @@ class SealedObjects final : public ObjectStore {
     return of_right_version(key, [&] { return first_bytes(key, most_bytes, false); });
   }
   bool has(const std::string& key, std::uint64_t size_bytes) override {
-    if (is_clear(key)) return objects_->has(key, size_bytes);
+    if (is_clear_key(key)) return objects_->has(key, size_bytes);
     return size_bytes <= kMaxSealableBytes && objects_->has(named(key), sealed_bytes(size_bytes));
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
