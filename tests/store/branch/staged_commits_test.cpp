@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "store/branch/checkpointed_head.hpp"
-#include "store/catalog/lock/lock_bytes.hpp"
 #include "store/check/check.hpp"
 #include "store/gc/gc.hpp"
 #include "store/snapshots_fixture.hpp"
