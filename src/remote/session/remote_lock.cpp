@@ -111,8 +111,9 @@ std::optional<std::chrono::seconds> follow_lock_note(const Remote& remote,
   } catch (const RefusedRequest&) {  // a policy may not grant the question
   } catch (const Error& e) {
     if (e.code() != Errc::unsupported) throw;
-    fail(Errc::unsupported, "{} ({} says that objects are locked: remove that object if it is wrong)",
-         e.what(), kLockNoteKey);
+    fail(Errc::unsupported,
+         "{} ({} says that objects are locked: remove that object if it is wrong)", e.what(),
+         kLockNoteKey);
   }
   lock_puts(remote.objects(), *duration);
   return duration;
