@@ -26,18 +26,19 @@ void lock_puts(ObjectStore& objects, std::chrono::seconds duration) {
 }
 
 std::optional<std::chrono::seconds> lock_note_at(const Remote& remote) {
+  constexpr const char* kAdvice =
+      "remove this object; the next push of a store that locks the remote puts it again";
   std::vector<std::byte> bytes;
   try {
     bytes = remote.objects().get(kLockNoteKey, kMaxLockNoteBytes);
   } catch (const Error& e) {
+    if (e.code() == Errc::corrupted) fail(e.code(), "{}: {}", e.what(), kAdvice);
     if (e.code() != Errc::not_found) throw;
     return std::nullopt;
   }
   std::chrono::seconds out{0};
   if (const char* problem = decode_lock_note(bytes, remote.file_seal(), out)) {
-    fail(Errc::corrupted,
-         "{}: {}: remove this object; the next push of a store that locks the remote puts it again",
-         remote.name_of(kLockNoteKey), problem);
+    fail(Errc::corrupted, "{}: {}: {}", remote.name_of(kLockNoteKey), problem, kAdvice);
   }
   return out;
 }
