@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/threads/thread_pool.hpp"
-#include "base/threads/thread_pool.hpp"
 #include "remote/engine/object_versions.hpp"
 #include "remote/needed.hpp"
 #include "vellum/report.hpp"
@@ -72,9 +71,9 @@ class LockPass {
   bool needs_all_ = false;
   NeededKeys needed_;  // that were not visited yet
   std::vector<Part> parts_;
-  std::size_t part_ = 0;         // the next one
-  std::string after_;            // the last key of it that was visited
-  std::set<std::string> gone_;   // needed keys without an object
+  std::size_t part_ = 0;        // the next one
+  std::string after_;           // the last key of it that was visited
+  std::set<std::string> gone_;  // needed keys without an object
   std::vector<VersionName> waiting_;
   std::atomic<std::uint64_t> extended_{0};
   std::atomic<int> unanswered_{0};

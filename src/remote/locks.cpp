@@ -31,8 +31,7 @@ LockRenewal renew_locks(const Remote& remote, std::chrono::seconds duration,
 
 bool LockPasses::is_due(const Session& session) const {
   const RemoteLock& lock = *session.file().lock;
-  const std::int64_t now_ns =
-      base::nanoseconds_of(session.remote().objects().versions()->now());
+  const std::int64_t now_ns = base::nanoseconds_of(session.remote().objects().versions()->now());
   const std::int64_t interval_ns = std::chrono::nanoseconds(lock.duration).count() / 16;
   return now_ns < lock.renewed_ns || now_ns - lock.renewed_ns >= interval_ns;
 }
@@ -101,8 +100,8 @@ FreedVersions free_old_versions(const Remote& remote, std::chrono::seconds durat
       const bool may_go = version.is_deletion ? !has_content : is_unlocked || version.put_at <= old;
       // An older version of a needed object may be the right one, under one that was forged.
       const bool may_be_right =
-          named != needed.end() && (named->second == 0 || named->second == version.size_bytes ||
-                                    version.is_deletion);
+          named != needed.end() &&
+          (named->second == 0 || named->second == version.size_bytes || version.is_deletion);
       if (!is_object && may_go && !may_be_right) sizes.emplace(version.name, version.size_bytes);
     }
     if (sizes.size() >= kAtOnce) remove();

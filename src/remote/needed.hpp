@@ -1,8 +1,8 @@
 // remote/needed.hpp: the objects that the versions of a remote need, and its lazy clones.
 #pragma once
 
-#include <optional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "remote/session/remote.hpp"

@@ -21,7 +21,8 @@ TEST(UtcTime, IsWhatItWasWritten) {
 
 // No lock is longer than such a one, whoever has set it.
 TEST(UtcTime, LaterYearsBecomeTheLastOne) {
-  for (const char* text : {"2262-01-01T00:00:00Z", "3000-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+  for (const char* text :
+       {"2262-01-01T00:00:00Z", "3000-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
     const auto time = parse_utc_time(text);
     ASSERT_TRUE(time.has_value()) << text;
     EXPECT_EQ(utc_seconds(*time), "2261-12-31T00:00:00Z");

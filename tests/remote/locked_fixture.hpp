@@ -75,8 +75,8 @@ class LockedRemoteTest : public RemoteTest {
     const UnlockedRemote unlocked = unlock_remote(over_s3());
     const ObjectsKey* const key = unlocked.objects->objects_key();
     std::set<std::string> out;
-    for (const std::string& plain :
-         needed_by_newest(Remote(*unlocked.objects, unlocked.seal)).keys) {
+    const NeededByHead needed = needed_by_newest(Remote(*unlocked.objects, unlocked.seal));
+    for (const auto& [plain, size_bytes] : needed.keys) {
       out.insert(key == nullptr ? plain : sealed_key(*key->keys, plain));
     }
     return out;

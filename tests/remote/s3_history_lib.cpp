@@ -75,8 +75,7 @@ void S3History::lose(const std::string& key, const std::string& id) {
   remove_version(key, id);
 }
 
-void S3History::add(const std::string& key, const std::string& body, Time put_at,
-                    bool is_newest) {
+void S3History::add(const std::string& key, const std::string& body, Time put_at, bool is_newest) {
   const std::lock_guard lock(mutex_);
   Versions& versions = keys_[key];
   versions.insert(is_newest ? versions.end() : versions.begin(), {next_id(), body, put_at, {}});

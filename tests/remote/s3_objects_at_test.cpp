@@ -118,7 +118,8 @@ TEST_F(ObjectsAtTest, TheHashDecidesBetweenVersions) {
 TEST_F(ObjectsAtTest, ManyForgedVersionsHideNothing) {
   const std::string key = content_key("the content"), there = "pre/fix/" + key;
   const auto put_forged = [&](bool is_newest) {
-    for (int i = 0; i < 20; ++i) place.history.add(there, "no content", place.history.now(), is_newest);
+    for (int i = 0; i < 20; ++i)
+      place.history.add(there, "no content", place.history.now(), is_newest);
   };
   now->put(key, content_bytes("the content"));
   put_forged(false);

@@ -49,7 +49,7 @@ class Thief {
     const auto& versions = all_[random_() % all_.size()];
     const ObjectVersion& version = versions[random_() % versions.size()];
     const std::string& key = version.name.key;
-    switch (random_() % 11) {
+    switch (random_() % 13) {
       case 7:  // a lock that outlives everybody
         return try_to([&] {
           auto& locks = *objects_.versions();

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxSingleLookups = 100;
 constexpr std::size_t kHashDigits = 64;
 // A forger may put any number of versions: so many of the oldest are tried besides the newest.
 constexpr std::size_t kMaxOldestTried = 8;
-// Today's lock counts for a clone of an earlier time.
+// Today's lock counts for a clone of an earlier time, also if a thief has deleted it.
 constexpr std::string_view kTodaysPrefix = "lock/";
 
 // Its directory, with the slash; empty: the object is not named by its content.
@@ -141,7 +141,7 @@ class ObjectsAt final : public ObjectStore {
     const std::string& key = versions.front().name.key;
     const bool is_of_today = key.starts_with(kTodaysPrefix);
     const auto newest = std::ranges::find_if(versions, [&](const ObjectVersion& version) {
-      return is_of_today || version.put_at <= time_;
+      return is_of_today ? !version.is_deletion : version.put_at <= time_;
     });
     const bool is_there = newest != versions.end() && !newest->is_deletion;
     if (is_there) out.versions.push_back(*newest);

@@ -294,7 +294,8 @@ std::vector<ObjectInfo> SealedObjects::list(const std::string& prefix, std::size
   for (ObjectInfo& object : objects_->list(below, has_hashes ? SIZE_MAX : most)) {
     std::string key = opened_key(*key_.keys, object.key);
     if (key.empty() || !key.starts_with(prefix)) continue;
-    const std::uint64_t bytes = is_clear_key(key) ? object.size_bytes : opened_bytes(object.size_bytes);
+    const std::uint64_t bytes =
+        is_clear_key(key) ? object.size_bytes : opened_bytes(object.size_bytes);
     out.push_back({std::move(key), bytes});
   }
   std::ranges::sort(out, {}, &ObjectInfo::key);

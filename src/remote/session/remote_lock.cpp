@@ -10,6 +10,8 @@ namespace vellum::remote {
 namespace {
 
 constexpr const char* kNewestDirectory = "newest/";
+// A lock counts from the clock of who has put the object.
+constexpr std::chrono::minutes kMaxClockError{20};
 
 }  // namespace
 
@@ -24,18 +26,19 @@ void lock_puts(ObjectStore& objects, std::chrono::seconds duration) {
 }
 
 std::optional<std::chrono::seconds> lock_note_at(const Remote& remote) {
+  constexpr const char* kAdvice =
+      "remove this object; the next push of a store that locks the remote puts it again";
   std::vector<std::byte> bytes;
   try {
     bytes = remote.objects().get(kLockNoteKey, kMaxLockNoteBytes);
   } catch (const Error& e) {
+    if (e.code() == Errc::corrupted) fail(e.code(), "{}: {}", e.what(), kAdvice);
     if (e.code() != Errc::not_found) throw;
     return std::nullopt;
   }
   std::chrono::seconds out{0};
   if (const char* problem = decode_lock_note(bytes, remote.file_seal(), out)) {
-    fail(Errc::corrupted,
-         "{}: {}: remove this object; the next push of a store that locks the remote puts it again",
-         remote.name_of(kLockNoteKey), problem);
+    fail(Errc::corrupted, "{}: {}: {}", remote.name_of(kLockNoteKey), problem, kAdvice);
   }
   return out;
 }
@@ -63,12 +66,12 @@ std::optional<std::chrono::seconds> lock_of_heads(ObjectVersions& versions) {
     for (auto version = of_key.rbegin(); version != of_key.rend(); ++version) {
       if (version->is_deletion) continue;
       const auto until = versions.locked_until(version->name);
-      const auto lock = std::chrono::duration_cast<std::chrono::seconds>(
-          until.value_or(version->put_at) - version->put_at);
-      const bool is_locked = lock.count() > 0;
+      auto lock = std::chrono::duration_cast<std::chrono::seconds>(until.value_or(version->put_at) -
+                                                                   version->put_at);
+      if (lock <= kMaxClockError) lock = std::chrono::seconds(0);
       if (!out.has_value() || out->count() == 0) {
-        out = std::max(lock, std::chrono::seconds(0));
-      } else if (is_locked) {
+        out = lock;
+      } else if (lock.count() != 0) {
         out = std::min(*out, lock);
       }
       break;  // the oldest version is the right one
@@ -86,8 +89,6 @@ std::optional<std::chrono::seconds> credible_lock_note(const Remote& remote,
   ObjectVersions* const versions = remote.objects().versions();
   if (!noted.has_value() || versions == nullptr) return noted;
   const auto given = lock_of_heads(*versions);
-  // A lock counts from the clock of who has put the object.
-  constexpr std::chrono::minutes kMaxClockError{20};
   if (!given.has_value() || *noted <= *given + kMaxClockError) return noted;
   if (warnings != nullptr) {
     warnings->push_back(fmt::format(
@@ -111,8 +112,9 @@ std::optional<std::chrono::seconds> follow_lock_note(const Remote& remote,
   } catch (const RefusedRequest&) {  // a policy may not grant the question
   } catch (const Error& e) {
     if (e.code() != Errc::unsupported) throw;
-    fail(Errc::unsupported, "{} ({} says that objects are locked: remove that object if it is wrong)",
-         e.what(), kLockNoteKey);
+    fail(Errc::unsupported,
+         "{} ({} says that objects are locked: remove that object if it is wrong)", e.what(),
+         kLockNoteKey);
   }
   lock_puts(remote.objects(), *duration);
   return duration;

@@ -251,10 +251,10 @@ void Session::follow_lock_note() {
     if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key) throw;
   }
   if (there.has_value() && *there > file_.lock->duration) {
-    warn(fmt::format("{}: {} says {}, and this store locks for {}: remove that object, unless "
-                     "another store has the longer lock",
-                     objects_->url(), kLockNoteKey, lock_text(*there),
-                     lock_text(file_.lock->duration)));
+    warn(fmt::format(
+        "{}: {} says {}, and this store locks for {}: remove that object, unless "
+        "another store has the longer lock",
+        objects_->url(), kLockNoteKey, lock_text(*there), lock_text(file_.lock->duration)));
   }
   if (there.has_value() && *there >= file_.lock->duration) return;
   put_lock_note(*remote_, file_.lock->duration);
