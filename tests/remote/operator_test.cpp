@@ -188,7 +188,7 @@ TEST_F(OperatorTest, ARestoreBesideAReplicationDoesNotHideWhatIsSent) {
   EXPECT_TRUE(replicator.push_new());
   expect_contents(*clone_to("b"), contents);
   step("s6");
-  EXPECT_TRUE(replicate(*store, url()));  // which begins anew
+  EXPECT_TRUE(replicate(*store, url()));  // a new process
   expect_contents(*clone_to("c"), contents);
 }
 

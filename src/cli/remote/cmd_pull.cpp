@@ -135,7 +135,8 @@ int run_clone(Context& context, const PullArguments& arguments) {
     const auto source =
         remote::open_clone_source(base::posix_fs(), url, arguments.transfer.open(url));
     report = remote::clone(base::posix_fs(), source, arguments.directory,
-                           {names_at(source, arguments.names), arguments.lazy, arguments.root}, meter.callback());
+                           {names_at(source, arguments.names), arguments.lazy, arguments.root},
+                           meter.callback());
   });
   warn(report.warnings);
   Json object{{"url", url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};

@@ -20,9 +20,9 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxAnswerBytes = 64u << 10;  // of a question, or an error instead
-constexpr std::size_t kMaxListed = 1000;        // by one request
-constexpr std::size_t kMaxListings = 1u << 20;  // of one list()
-constexpr std::size_t kMaxDeleted = 1000;       // by one request
+constexpr std::size_t kMaxListed = 1000;              // by one request
+constexpr std::size_t kMaxListings = 1u << 20;        // of one list()
+constexpr std::size_t kMaxDeleted = 1000;             // by one request
 
 class S3Engine final : public VersionedObjects {
  public:
@@ -57,7 +57,8 @@ class S3Engine final : public VersionedObjects {
   bool has(const std::string& key, std::uint64_t size_bytes) override {
     require_good_key(key);
     assert(size_bytes > 0);
-    const HttpResponse response = perform_range({key, ""}, {size_bytes - 1, 2}, kMaxAnswerBytes).response;
+    const HttpResponse response =
+        perform_range({key, ""}, {size_bytes - 1, 2}, kMaxAnswerBytes).response;
     if (response.status == 404 || response.status == 416) return false;
     if (response.status == 206 && response.body.size() <= 2) return response.body.size() == 1;
     const std::vector<ObjectInfo> listed = list(key, 1);
