@@ -39,7 +39,7 @@ std::optional<DataFormat> data_format(const base::File& file) {
     if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
       fail(Errc::corrupted, "{}: starts like an LMDB file, but is no valid one", file.path());
     }
-    if (format == DataFormat::v1_0 && (first.version & kVersionMask) != format_version(format)) {
+    if (format == DataFormat::v1_0 && !has_version(format, first.version)) {
       fail(Errc::unsupported,
            "{}: LMDB's data version {}; stop the writer, and take the file as it is with --stopped",
            file.path(), first.version & kVersionMask);

@@ -21,10 +21,13 @@ enum class DataFormat : std::uint8_t { v0_9, v1_0 };
 constexpr std::size_t header_bytes(DataFormat format) noexcept {
   return format == DataFormat::v0_9 ? 16 : 24;
 }
-constexpr std::uint32_t format_version(DataFormat format) noexcept {
-  return format == DataFormat::v0_9 ? 1 : 2;
-}
 inline constexpr std::uint32_t kVersionMask = 0xffff;
+// The versions of a format differ in what is on other pages: 2 is that of lmdb-js and of LMDB's branch
+// mdb.master3, and 3, which aligns keys and data, that of LMDB 1.0.0.
+constexpr bool has_version(DataFormat format, std::uint32_t version) noexcept {
+  version &= kVersionMask;
+  return format == DataFormat::v0_9 ? version == 1 : version == 2 || version == 3;
+}
 // Places in MDB_meta.
 inline constexpr std::size_t kMagicAt = 0, kVersionAt = 4, kMapBytesAt = 16, kPageBytesAt = 24,
                              kFlagsAt = 28, kLastPageAt = 120, kTransactionAt = 128,

@@ -18,8 +18,7 @@ MetaPages::MetaPages(const std::byte* file, std::uint64_t file_bytes) noexcept {
     const std::size_t header = header_bytes(format);
     if (file_bytes < header + kMetaBytes) return;
     const std::byte* const meta = file + header;
-    if (word(meta + kMagicAt) != kMagic ||
-        (word(meta + kVersionAt) & kVersionMask) != format_version(format)) {
+    if (word(meta + kMagicAt) != kMagic || !has_version(format, word(meta + kVersionAt))) {
       continue;
     }
     const std::uint32_t page_bytes = word(meta + kPageBytesAt);

@@ -40,10 +40,14 @@ class ManualExample : public CliTest, public testing::WithParamInterface<const c
     file("monday.bin", first);
     file("graph.bin", noise(4, 2));
     file("app.db", noise(2, 3));
-    const std::string store = path("s");
+    const std::string store = path("s"), key = path("signer.pem");
     must({"init", store});
-    must({"import", store, "main", path("monday.bin"), "--snapshot", "monday"});
-    must({"import", store, "main", path("graph.bin"), "--snapshot", "tuesday"});
+    ASSERT_EQ(run_program({"openssl", "genpkey", "-algorithm", "ed25519", "-out", key}).status, 0);
+    ASSERT_EQ(
+        run_program({"openssl", "pkey", "-in", key, "-pubout", "-out", path("signer.pub")}).status,
+        0);
+    must({"import", store, "main", path("monday.bin"), "--snapshot", "monday", "--sign-key", key});
+    must({"import", store, "main", path("graph.bin"), "--snapshot", "tuesday", "--sign-key", key});
     must({"import", store, "main", file("now.bin", noise(5, 4)), "--snapshot", "now"});
     must({"branch", store, "trial", "tuesday"});
     must({"remote", "add", store, "origin", "file://" + path("origin")});

@@ -58,7 +58,7 @@ NameSet fields_of(const std::string& text, const std::string& begin, const std::
   const std::string body = text.substr(at, text.find("\n}", at) - at);
   NameSet out;
   for (const std::string& names :
-       matches(std::regex_replace(body, std::regex("//[^\n]*|/\\*[^*]*\\*/| = [^,;]*"), ""),
+       matches(std::regex_replace(body, std::regex("//[^\n]*|/\\*[^*]*\\*/| = [^,;]*|\\{0\\}"), ""),
                "\n  (?!enum|size_t)[A-Za-z0-9_:<> *]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
     for (const std::string& name : matches(names, "([a-z_]+)")) out.insert(prefix + name);
   }
