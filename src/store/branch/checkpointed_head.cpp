@@ -1,6 +1,7 @@
 #include "store/branch/checkpointed_head.hpp"
 
 #include <cassert>
+#include <optional>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -30,10 +31,13 @@ format::Version checkpoint_commits(StoreDirectory& store, BranchWriter& writer,
   return writer.head();
 }
 
-// gc reads the names, and then the pins. It must not miss a version whose pin, or staging branch, is
-// released as soon as its name is there. REQUIRES: the version is still kept.
-void publish(StoreDirectory& store, const NameLock& claim, const format::SnapshotRef& ref) {
-  const NamesShared names(store);
+// gc reads the branches, then the snapshots, and then the pins. It would miss a version whose pin is
+// released as soon as its name is there; one on a staging branch it finds. REQUIRES: the version is
+// still kept.
+void publish(StoreDirectory& store, const NameLock& claim, const format::SnapshotRef& ref,
+             bool is_staged) {
+  std::optional<NamesShared> names;
+  if (!is_staged) names.emplace(store);
   store.create_snapshot(claim, ref);
 }
 
@@ -89,21 +93,21 @@ CheckpointedHead::CheckpointedHead(StoreDirectory& store, const std::string& bra
 }
 
 void name_version(StoreDirectory& store, const NameLock& claim, const std::string& branch,
-                  const format::Version& version, const std::string& message) {
+                  const format::Version& version, const std::string& message, bool is_staged) {
   format::SnapshotRef ref;
   ref.name = claim.name();
   ref.branch = branch;
   ref.created_ns = base::wall_clock_ns();
   ref.version = version;
   if (!message.empty()) ref.version.message = message;
-  if (signing_key_for(store, branch).empty()) return publish(store, claim, ref);
+  if (signing_key_for(store, branch).empty()) return publish(store, claim, ref, is_staged);
   StagingBranch staging(store, version, std::nullopt);
   const format::Version facts = std::exchange(ref.version, staging.writer().head());
   ref.version.sequence = facts.sequence;
   ref.version.pages_changed = facts.pages_changed;
   ref.version.set_info(facts.info());
   staging.writer().sign(ref);
-  publish(store, claim, ref);
+  publish(store, claim, ref, true);
 }
 
 void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
@@ -116,7 +120,7 @@ void name_live_branch_for_now(StoreDirectory& store, const std::string& branch,
 void snapshot_live_branch(StoreDirectory& store, const std::string& branch, const NameLock& claim,
                           const std::string& message) {
   const CheckpointedHead head(store, branch);
-  name_version(store, claim, head.head().branch, head.version(), message);
+  name_version(store, claim, head.head().branch, head.version(), message, head.is_staged());
 }
 
 }  // namespace vellum::store

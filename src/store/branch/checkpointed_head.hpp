@@ -43,6 +43,8 @@ class CheckpointedHead {
   const format::Version& version() const noexcept { return version_; }
   // As the journal had it.
   const ResolvedVersion& head() const noexcept { return kept_.version; }
+  // Whether the version is the head of a staging branch of this object.
+  bool is_staged() const noexcept { return staging_.has_value(); }
 
  private:
   const KeptVersion kept_;
@@ -51,9 +53,11 @@ class CheckpointedHead {
 };
 
 // Publishes a version as a snapshot of the claimed name, at the current time; signed, if this process
-// signs. An empty `message` keeps its own. Throws the errors of BranchWriter::sign().
+// signs. An empty `message` keeps its own. `is_staged`: it is the head of a staging branch, and need
+// not be kept by the lock of names. Throws the errors of BranchWriter::sign().
 void name_version(StoreDirectory& store, const NameLock& claim, const std::string& branch,
-                  const format::Version& version, const std::string& message);
+                  const format::Version& version, const std::string& message,
+                  bool is_staged = false);
 
 // The same for a snapshot that exists only for a moment: without a signature, also where the branch
 // wants one.
