@@ -31,6 +31,7 @@
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/signature/signed_versions.hpp"
 #include "store/stream/image_file.hpp"
 
 namespace vellum {
