@@ -22,12 +22,6 @@ static_assert(kGroupBytes == kWholeFileHeaderBytes + 8 + 4 + 4 + 8);
 // Two ids, four numbers and three strings that may be empty.
 constexpr std::size_t kMinPartitionBytes = 16 + 16 + 4 + 3;
 
-template <typename Array>
-void read_array(ByteReader& in, Array& out) noexcept {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::copy(bytes.begin(), bytes.end(), out.begin());
-}
-
 bool path_ok(const std::string& path) noexcept {
   return !path.empty() && path.find('\0') == std::string::npos;
 }
@@ -72,8 +66,8 @@ void write_partition(ByteWriter& w, const GroupPartition& p, const GroupPartitio
 }
 
 bool read_partition(ByteReader& in, GroupPartition& p, const GroupPartition* before) {
-  read_array(in, p.store_id);
-  read_array(in, p.digest);
+  read_bytes(in, p.store_id);
+  read_bytes(in, p.digest);
   p.order = in.varint();
   p.sequence = in.varint();
   p.region_bytes = in.varint();

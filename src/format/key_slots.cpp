@@ -34,12 +34,6 @@ void write_slot(ByteWriter& w, const StoredKeySlot& slot) {
   }
 }
 
-template <std::size_t N>
-void read_array(ByteReader& in, std::array<std::byte, N>& out) noexcept {
-  const auto bytes = in.bytes(N);
-  if (bytes.size() == N) std::ranges::copy(bytes, out.begin());
-}
-
 std::uint32_t read_u32(ByteReader& in) noexcept {
   const std::uint64_t value = in.varint();
   if (value > UINT32_MAX) in.fail();
@@ -61,12 +55,12 @@ bool read_slot(ByteReader& in, StoredKeySlot& out) {
     if (!base::cost_ok(out.cost)) return false;
   }
   if (out.kind == KeySlotKind::recipient) {
-    read_array(in, out.recipient);
-    read_array(in, out.ephemeral);
+    read_bytes(in, out.recipient);
+    read_bytes(in, out.ephemeral);
   } else {
-    read_array(in, out.salt);
+    read_bytes(in, out.salt);
   }
-  read_array(in, out.wrapped);
+  read_bytes(in, out.wrapped);
   return in.ok();
 }
 

@@ -30,8 +30,9 @@ inline constexpr unsigned kMaxTreeDepth = 34;
 inline constexpr unsigned kStoredLevels = 5;
 static_assert(kStoredLevels * kLevelsPerTreePage >= kMaxTreeDepth);
 
-// The page numbers from here on are those of the tree: 2^34 - 2^28.
-inline constexpr PageNumber kFirstTreePage = kMaxRegionBytes / kPageBytes - (PageNumber{1} << 28);
+// The last page numbers of the largest region are those of the tree: from 2^34 - 2^28.
+inline constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
+inline constexpr PageNumber kFirstTreePage = kMaxRegionBytes / kPageBytes - kMaxTreePages;
 inline constexpr std::uint64_t kMaxSignedRegionBytes = kFirstTreePage * kPageBytes;
 
 // The page with node 128 `number` of a stored level: level 0 has the leaves, level 1 the roots of

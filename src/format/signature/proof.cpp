@@ -43,14 +43,14 @@ const char* decode_proof(std::span<const std::byte> bytes, PageProof& out) {
   const std::uint64_t region_pages = in.varint();
   proof.first_page = in.varint();
   proof.pages = in.varint();
-  read_fixed(in, proof.context);
-  read_fixed(in, proof.signature);
+  read_bytes(in, proof.context);
+  read_bytes(in, proof.signature);
   if (!in.ok()) return "truncated";
   if (region_pages > kMaxPages) return "malformed";
   proof.region_bytes = region_pages * kPageBytes;
   if (name_problem(proof.name) != nullptr || !pages_ok(proof)) return "malformed";
   proof.siblings.resize(sibling_places(proof.region_bytes, proof.first_page, proof.pages).size());
-  for (TreeHash& hash : proof.siblings) read_fixed(in, hash);
+  for (TreeHash& hash : proof.siblings) read_bytes(in, hash);
   if (!in.ok()) return "truncated";
   if (!in.done()) return "malformed";
   out = std::move(proof);

@@ -35,12 +35,12 @@ void write_signature(ByteWriter& w, const VersionSignature& signature) {
 }
 
 bool read_signature(ByteReader& in, VersionSignature& out) {
-  read_fixed(in, out.root);
+  read_bytes(in, out.root);
   out.parent_name = in.string(kMaxNameBytes);
-  read_fixed(in, out.parent);
+  read_bytes(in, out.parent);
   out.number = in.varint();
-  read_fixed(in, out.key);
-  read_fixed(in, out.signature);
+  read_bytes(in, out.key);
+  read_bytes(in, out.signature);
   const bool has_parent = !out.parent_name.empty();
   return in.ok() && has_parent == (out.number > 1) && out.number >= 1 &&
          has_parent == (out.parent != base::Sha256{}) &&

@@ -14,13 +14,6 @@
 
 namespace vellum::format {
 
-// Reads a hash, a key or a signature.
-template <typename Bytes>
-void read_fixed(ByteReader& in, Bytes& out) noexcept {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
-}
-
 // Part of a snapshot's ref.
 struct VersionSignature {
   TreeHash root{};  // over the pages of the version

@@ -119,4 +119,11 @@ inline std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
   return static_cast<std::int64_t>(to - from);
 }
 
+// Reads a hash, an id, a key or a signature. Unchanged if the input is shorter (ByteReader::ok()).
+template <typename Bytes>
+void read_bytes(ByteReader& in, Bytes& out) noexcept {
+  const auto bytes = in.bytes(out.size());
+  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
+}
+
 }  // namespace vellum::format

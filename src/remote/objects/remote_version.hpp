@@ -38,13 +38,6 @@ struct RemoteVersion {
   bool operator==(const RemoteVersion&) const = default;
 };
 
-// Reads a hash or an id.
-template <typename Bytes>
-void read_bytes(format::ByteReader& in, Bytes& out) {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
-}
-
 // Versions, compressed: those of one store have much in common. REQUIRES: they ascend by name.
 void write_names(format::ByteWriter& w, std::span<const RemoteVersion> names);
 bool has_embedded(std::span<const RemoteVersion> names) noexcept;

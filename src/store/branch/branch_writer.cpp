@@ -144,8 +144,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
 }
 
 // A copy for repair, and for gc while the version is open; also of a version whose pages a push has
-// written, all of them. The position that it states for the pack is
-// that before the copy. Syncs the pack.
+// written, all of them. The position that it states for the pack is that before the copy. Syncs the
+// pack.
 void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before) {
   const auto set_position = [&] {
     next.bytes_added = before + (packs->bytes_appended() - counted_bytes);
@@ -166,7 +166,8 @@ void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before)
 
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
 // that this commit has written. Of the journal's commits, what a push has staged is not written
-// again, unless this commit has used the packs already. REQUIRES: no background, and `target` is the head or its successor.
+// again, unless this commit has used the packs already. REQUIRES: no background, and `target` is the
+// head or its successor.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written, const CommittedPages* committed,
                                     const NameLock* snapshot) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-
 #include "store/branch/branch_writer.hpp"
 #include "store/branch/page_copy.hpp"
 #include "store/catalog/signing_key.hpp"

@@ -99,10 +99,9 @@ class TreePieces {
 
 // The pages of trees in the version, ascending.
 std::vector<PageNumber> tree_pages_of(const PageSource& now) {
-  constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
   std::vector<PageNumber> out;
   PageNumber page = format::kFirstTreePage;
-  for (const PageNumber end = page + kMaxTreePages; page < end;) {
+  for (const PageNumber end = page + format::kMaxTreePages; page < end;) {
     const std::size_t zeros = now.zeros_from(page, static_cast<std::size_t>(end - page));
     page += zeros;
     if (zeros == 0) out.push_back(page++);

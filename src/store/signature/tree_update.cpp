@@ -34,9 +34,8 @@ std::shared_ptr<PageSource> open_with_tree(PackStore& store, const format::Versi
 }
 
 bool has_tree(PackStore& store, const format::Version& version) {
-  constexpr std::size_t kMaxTreePages = std::size_t{1} << 28;
   const auto source = open_with_tree(store, version, store.path());
-  return source->zeros_from(format::kFirstTreePage, kMaxTreePages) < kMaxTreePages;
+  return source->zeros_from(format::kFirstTreePage, format::kMaxTreePages) < format::kMaxTreePages;
 }
 
 TreeUpdate::TreeUpdate(std::uint64_t region_bytes, VisitTreePage visit)
