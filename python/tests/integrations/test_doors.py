@@ -23,7 +23,7 @@ import vellum
 KILLS = int(os.environ.get("VELLUM_KILLS", "4"))
 TURNS = int(os.environ.get("VELLUM_TURNS", "20"))
 FOLDER = pathlib.Path(vellum.__file__).parent / "integrations"
-MODULES = sorted(file.stem for file in FOLDER.glob("[a-z]*.py"))
+MODULES = sorted(found.stem for found in FOLDER.glob("[a-z]*"))
 LIBRARIES = {"jupyter": "IPython"}
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is disabled:UserWarning")
