@@ -47,7 +47,7 @@ constexpr std::size_t kMaxRelated = 3;  // by shared runs, and by sequence
 // Limits for the records in a list besides roots: an absolute one, and a share of the upload.
 constexpr std::uint64_t kMaxOpeningBytes = 128u << 10, kOpeningShare = 32;
 // Small lists and pieces of a replicated commit become a part of the head's object.
-constexpr std::uint64_t kMaxEmbeddedBytes = 128u << 10;
+constexpr std::uint64_t kMaxEmbeddedBytes = 256u << 10;
 constexpr std::uint64_t kCopiedShare = 16;  // of the upload: lists beside the copy of the head
 // A working set with at least this many bytes of records has pieces of its own.
 constexpr std::uint64_t kMinBytesInUse = 256u << 10;

@@ -1,6 +1,7 @@
 #include "remote/upkeep.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <mutex>
@@ -366,6 +367,18 @@ void remove_objects(const Remote& remote, std::span<const std::string> keys,
   }
 }
 
+// A pusher that finds the base of its head, of an earlier round, knows that its head is not one that
+// was deleted before.
+void remove_heads(const Remote& remote, const std::set<std::uint64_t>& numbers) {
+  std::array<std::vector<std::string>, kDeletionRounds> rounds;
+  for (const std::uint64_t number : numbers) {
+    rounds[deletion_round(number)].push_back(head_key(number));
+  }
+  for (const auto& keys : rounds) {
+    if (!keys.empty()) remove_objects(remote, keys, nullptr);
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -417,23 +430,25 @@ RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const Progress
   for (const ObjectInfo& object : remote.objects().list(kProbePrefix, kEverything)) {
     garbage.push_back(object.key);
   }
-  const std::size_t content_count = garbage.size();
+  std::set<std::uint64_t> heads;
   for (const ObjectInfo& object : remote.objects().list(kHeadPrefix, kEverything)) {
     const auto number = parse_head_key(object.key);
     if (!number.has_value() || *number >= boundary.number) continue;
-    ++report.heads_removed;
-    garbage.push_back(object.key);
+    heads.insert(*number);
   }
+  report.heads_removed = heads.size();
   if (lock.has_value()) report.lock = *lock;
   if (dry_run && lock.has_value())
     add_freed(report, free_old_versions(remote, *lock, *needed, true));
   if (dry_run) return report;
   if (lock.has_value()) renew_locks(remote, *lock, progress, report);
-  remove_objects(remote, std::span(garbage).first(content_count), progress);
+  remove_objects(remote, garbage, progress);
   // A head whose witness exists was not deleted: see Head::is_witness.
-  for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness))
+  for (const std::uint64_t number : remote.witnesses(boundary.earlier_witness)) {
     remote.objects().remove(head_key(number));
-  remove_objects(remote, std::span(garbage).subspan(content_count), nullptr);
+    heads.erase(number);
+  }
+  remove_heads(remote, heads);
   remote.objects().sweep();
   if (lock.has_value()) add_freed(report, free_old_versions(remote, *lock, *needed, false));
   return report;

@@ -163,7 +163,7 @@ TEST(Crash, EncryptedStores) {
   SimulatorOptions options = short_run();
   options.recover_one_in = 50;
   options.on_log = [&](const sim::Log& log) { nonces.look(log); };
-  for (const std::uint64_t n : {0, 4}) {
+  for (const std::uint64_t n : {0u, 4u}) {
     cut_sequence(kEncryptedSeeds + n, 12, options, sum);
     if (testing::Test::HasFailure()) break;
   }

@@ -143,7 +143,7 @@ class EmbeddedTest : public RemoteTest {
   std::unique_ptr<BranchWriter> writer_;
 };
 
-TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndTwoSmallReads) {
+TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndOneOrTwoSmallReads) {
   const auto objects = std::make_shared<CountedObjects>(this->objects());
   Replicator replicator = this->replicator(objects);
   replicate(replicator, 2);
@@ -151,8 +151,10 @@ TEST_F(EmbeddedTest, ASmallCommitIsOnePutAndTwoSmallReads) {
     objects->forget();
     step_and_push(replicator);
     EXPECT_EQ(objects->written, std::vector<std::string>{head_key(newest().number)});
-    EXPECT_EQ(objects->reads, 2u);  // the starts of the witness and of the head before
-    EXPECT_EQ(objects->bytes_read, 2 * kHeadStartBytes);
+    // The starts of the head before and, if gc may delete that one later, of the witness.
+    const std::uint64_t reads = deletion_round(newest().number) == 0 ? 2 : 1;
+    EXPECT_EQ(objects->reads, reads);
+    EXPECT_EQ(objects->bytes_read, reads * kHeadStartBytes);
     EXPECT_EQ(objects->listings, 0u);
   }
   EXPECT_GE(embedded().size(), 12u);  // pieces and lists

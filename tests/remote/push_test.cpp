@@ -445,7 +445,8 @@ TEST_F(PushTest, ALateHeadDoesNotCountWhereAnotherWasDeleted) {
   store::test::expect_same(*store::test::open_version(*all, "t1"), there.bytes());
 }
 
-// Notes the heads that are removed, in this order; removes none of them while it is killed.
+// Notes the heads that are removed, in this order; removes none of them while it is killed, and
+// no more than `left`.
 class NotesRemovedHeads final : public DirectoryEngine {
  public:
   explicit NotesRemovedHeads(std::string path)
@@ -453,12 +454,13 @@ class NotesRemovedHeads final : public DirectoryEngine {
   void remove(const std::string& key) override {
     if (key.starts_with(kHeadPrefix)) {
       const std::lock_guard lock(mutex_);
-      if (is_killed) throw Error(Errc::io, "killed");
+      if (is_killed || removed.size() >= left) throw Error(Errc::io, "killed");
       removed.push_back(*parse_head_key(key));
     }
     DirectoryEngine::remove(key);
   }
   bool is_killed = false;
+  std::size_t left = SIZE_MAX;
   std::vector<std::uint64_t> removed;
 
  private:
@@ -489,6 +491,49 @@ TEST_F(PushTest, GcDeletesEachHeadAfterItsWitness) {
   step("s3");
   push_all(*store);
   expect_contents(*clone_to("c"), contents);
+}
+
+// Wherever a gc is killed, whoever puts a deleted head again notices it.
+TEST_F(PushTest, ADeletedHeadNeverCountsAgain) {
+  constexpr std::uint64_t kHeads = kDeletionRounds + 3;
+  make(1);
+  push_all(*store);
+  for (std::uint64_t i = 1; i < kHeads; ++i) {
+    step("s" + std::to_string(i));
+    push_all(*store);
+  }
+  const auto seal = store->store_seal();
+  std::vector<StoredHead> heads(1);
+  const auto there = objects();
+  const Remote before(*there, seal);
+  for (std::uint64_t i = 1; i <= kHeads; ++i) heads.push_back(before.newest_head(i));
+  const std::string backup = dir.path("backup");
+  std::filesystem::copy(dir.path("r"), backup, std::filesystem::copy_options::recursive);
+  std::size_t late = 0;
+  for (std::size_t left = 0; left <= kHeads; ++left) {
+    std::filesystem::remove_all(dir.path("r"));
+    std::filesystem::copy(backup, dir.path("r"), std::filesystem::copy_options::recursive);
+    NotesRemovedHeads engine(dir.path("r"));
+    const Remote remote(engine, seal);
+    engine.left = left;
+    if (left < kHeads) {
+      EXPECT_ERRC(collect_remote(remote, false, nullptr), Errc::io);
+    } else {
+      collect_remote(remote, false, nullptr);
+    }
+    EXPECT_EQ(engine.removed.size(), left);
+    engine.left = SIZE_MAX;
+    const std::vector<std::uint64_t> removed = engine.removed;
+    for (const std::uint64_t number : removed) {
+      if (number == 1) continue;  // it has no base
+      const StoredHead& base = heads[number - 1];
+      EXPECT_FALSE(remote.publish(base, base.head, nullptr, {}, nullptr).has_value())
+          << "head " << number << " after " << left;
+      there->remove(head_key(number));
+      ++late;
+    }
+  }
+  EXPECT_GE(late, kHeads * kHeads / 2 - kHeads);
 }
 
 TEST_F(PushTest, ARemoteOfAnOlderVellumIsContinued) {

@@ -52,7 +52,7 @@ TEST_F(ObjectsAtTest, ReadsWhatWasThere) {
   now->put("heads/a", content_bytes("four"));
   const ServerTime fourth = pass();
   for (const bool deletions_last : {false, true}) {
-    for (const std::size_t most : {1, 2, 3, 1000}) {
+    for (const std::size_t most : {1u, 2u, 3u, 1000u}) {
       place.history.deletions_last = deletions_last;
       place.history.most_listed = most;
       EXPECT_EQ(text(*at(first), "heads/a"), "one");

@@ -21,6 +21,13 @@ struct HeadId {
   bool operator==(const HeadId&) const = default;
 };
 
+// gc deletes heads in rounds, which their numbers select. A round begins when all heads of the
+// earlier ones are deleted; within a round the order is any.
+inline constexpr std::uint64_t kDeletionRounds = 8;
+constexpr std::uint64_t deletion_round(std::uint64_t number) noexcept {
+  return number % kDeletionRounds;
+}
+
 struct Head {
   std::uint64_t number = 0;  // from 1; 0: the remote is empty
   std::uint32_t generation = 0;

@@ -381,12 +381,15 @@ std::vector<std::uint64_t> Remote::witnesses(HeadId newest) const {
   return out;
 }
 
-// Whether the remote has the base of a head that was put, and no gc has deleted it. A remote that was
-// restored from an older copy since the base was seen has lost it, perhaps not its witness. Two small
-// requests at once.
-bool Remote::keeps_base(const StoredHead& base, bool& has_lost) const {
+// Whether the remote has the base of a head that was put, and no gc has deleted that head before. If
+// gc deletes the base first, the base shows both. Otherwise its witness shows the latter, and a remote
+// that was restored from an older copy has lost the base, perhaps not the witness: two small requests
+// at once.
+bool Remote::keeps_base(const StoredHead& base, std::uint64_t number, bool& has_lost) const {
   const HeadId witness = base.head.witness();
   if (witness.number == 0) return false;
+  const bool is_deleted_first = deletion_round(base.head.number) < deletion_round(number);
+  if (is_deleted_first && has_head(base.head.id())) return true;
   bool has_base = true;
   std::future<void> asked;
   if (witness != base.head.id()) {
@@ -404,7 +407,7 @@ bool Remote::keeps_base(const StoredHead& base, bool& has_lost) const {
 // gc has deleted no later head. Without a witness, a head counts if it is the newest, or if the next
 // one was based on it.
 bool Remote::is_published(const StoredHead& base, const StoredHead& head, bool& has_lost) const {
-  if (keeps_base(base, has_lost)) return true;
+  if (keeps_base(base, head.head.number, has_lost)) return true;
   const auto newest = newest_number();
   if (newest == head.head.number) {
     const bool has_witness = base.head.witness().number != 0;

@@ -178,7 +178,7 @@ class Remote {
   void put_newest_copy(const NewestCopy& copy) const;
   std::vector<std::byte> given_list(const base::Sha256& hash) const;
   bool is_published(const StoredHead& base, const StoredHead& head, bool& has_lost) const;
-  bool keeps_base(const StoredHead& base, bool& has_lost) const;
+  bool keeps_base(const StoredHead& base, std::uint64_t number, bool& has_lost) const;
 
   ObjectStore& objects_;
   const format::StoreSeal seal_;
