@@ -67,7 +67,7 @@ struct VersionToPush {
   std::unique_ptr<store::KeptVersion> snapshot;
   std::unique_ptr<store::CheckpointedHead> head;
   store::SeenHead seen;  // of a branch
-  WriteId replaces{};    // of a branch: the remote's in the base head; zeros: none
+  SeenBranch begun;      // of a branch: what is noted before the push publishes it
   RemoteVersion entry;   // of the new head
 
   const store::ResolvedVersion& resolved() const {
@@ -421,14 +421,17 @@ class Push {
     const WriteId& me = session_.file().writer;
     version.entry.writer = me;
     version.entry.epoch = std::max<std::uint64_t>(1, seen == nullptr ? 0 : seen->epoch);
-    version.replaces = there == nullptr ? WriteId{} : there->write_id;
-    if (there == nullptr) return false;
+    if (there == nullptr) {
+      version.begun = noted_before_push(nullptr, seen, false);
+      return false;
+    }
     const bool is_known =
         (seen != nullptr && (there->write_id == seen->seen || there->write_id == seen->intended)) ||
         is_own_earlier_push(*there, me, seen, version.seen);
     if (!options_.take_over && (!is_known || (own_branches_only_ && there->writer != me))) {
       refuse_branch(*there, is_known);
     }
+    version.begun = noted_before_push(there, seen, is_known);
     version.entry.epoch = is_known ? std::max(there->epoch, version.entry.epoch) : there->epoch + 1;
     version.entry.list = there->list;
     version.entry.embedded = there->embedded;
@@ -779,20 +782,17 @@ class Push {
     for (const VersionToPush* version : changed) {
       if (!version->is_branch) continue;
       SeenBranch branch;
-      branch.name = version->name;
       if (intended) {
-        const SeenBranch* before = session_.find(version->name);
-        if (before != nullptr && before->seen == version->replaces) branch = *before;
-        branch.seen = version->replaces;
+        branch = version->begun;
         branch.intended = version->entry.write_id;
-        branch.epoch = version->entry.epoch;
       } else {
         branch.seen = version->entry.write_id;
         branch.branch_id = version->seen.branch_id;
         branch.sequence = version->seen.sequence;
         branch.time_ns = version->seen.time_ns;
-        branch.epoch = version->entry.epoch;
       }
+      branch.name = version->name;
+      branch.epoch = version->entry.epoch;
       branches.push_back(branch);
     }
     session_.note(branches);

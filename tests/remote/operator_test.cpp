@@ -123,6 +123,61 @@ TEST_F(OperatorTest, AReplicaKeepsWhatARestoredRemoteHasLost) {
   expect_contents(*copy, {{"main", contents["s1"]}});
 }
 
+// Fails at the put of a head, before or after it.
+class KilledAtHead final : public ObjectsInFront {
+ public:
+  KilledAtHead(std::shared_ptr<ObjectStore> objects, bool puts)
+      : ObjectsInFront(std::move(objects)), puts_(puts) {}
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    const bool is_head = key.starts_with(kHeadPrefix);
+    const bool is_new = (!is_head || puts_) && ObjectsInFront::put_if_absent(key, bytes);
+    if (is_head) throw Error(Errc::io, "killed");
+    return is_new;
+  }
+
+ private:
+  Fate fate() override { return Fate::works; }
+  const bool puts_;
+};
+
+// Whether the interrupted pushes put their heads, the remote is emptied before them instead of
+// restored, and there is a commit before each.
+class OperatorInterruptedTest : public OperatorTest,
+                                public testing::WithParamInterface<std::tuple<bool, bool, bool>> {};
+
+// However often a push is interrupted after a restore: after the next one, of a still older copy,
+// this store's own pushes stay its own.
+TEST_P(OperatorInterruptedTest, AnInterruptedPushForgetsNoEarlierPush) {
+  const auto [puts, is_empty, changes] = GetParam();
+  make(1);
+  push_all(*store);
+  fs::copy(dir.path("r"), dir.path("oldest"), fs::copy_options::recursive);
+  step("s1");
+  push_all(*store);
+  copy_remote();
+  step("s2");
+  push_all(*store);
+  if (is_empty) {
+    fs::remove_all(dir.path("r"));
+  } else {
+    restore_remote();
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (changes) step("");
+    const bool has_put = puts && i != 0;
+    EXPECT_ERRC(push_names(*store, {"main"}, std::make_shared<KilledAtHead>(objects(), has_put)),
+                Errc::io);
+  }
+  fs::remove_all(dir.path("r"));
+  fs::rename(dir.path("oldest"), dir.path("r"));
+  push_all(*store);
+  expect_good_remote();
+  expect_contents(*clone_to("c"), contents);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OperatorInterruptedTest,
+                         testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
+
 // After a push with take_over, the other store's pull never drops commits silently.
 TEST_F(OperatorTest, APullDropsNoCommitsThatAnotherStoreHasDropped) {
   make(1);

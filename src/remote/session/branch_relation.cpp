@@ -19,6 +19,19 @@ bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const Se
           (version.sequence == sequence && version.time_ns == time_ns));
 }
 
+SeenBranch noted_before_push(const RemoteVersion* there, const SeenBranch* seen, bool is_known) {
+  SeenBranch out;
+  if (seen != nullptr && (there == nullptr || is_known)) out = *seen;
+  if (there == nullptr) return out;
+  const bool is_interrupted = seen != nullptr && there->write_id == seen->intended;
+  if (seen != nullptr && is_known && !is_interrupted) return out;
+  out.seen = there->write_id;
+  out.branch_id = 0;  // the local head of that push is not known: the branch counts as changed
+  out.sequence = there->ref.version.sequence;
+  out.time_ns = there->ref.version.time_ns;
+  return out;
+}
+
 BranchRelation relation_of(const RemoteVersion& there, const SeenBranch& seen,
                            const store::SeenHead& here) {
   assert(there.is_branch);

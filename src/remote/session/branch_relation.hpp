@@ -17,6 +17,13 @@ namespace vellum::remote {
 bool is_own_earlier_push(const RemoteVersion& there, const WriteId& me, const SeenBranch* seen,
                          const store::SeenHead& here);
 
+// What a push notes of a branch before it publishes it in place of `there` (null: the remote has
+// none). If it is interrupted, and the remote is restored from any older copy, is_own_earlier_push()
+// still knows each push that this store has finished. `is_known`: the store has seen, intended or
+// pushed `there`. The new push itself does not count before it is finished: a copy of the store has
+// the same writer, and may have pushed meanwhile.
+SeenBranch noted_before_push(const RemoteVersion* there, const SeenBranch* seen, bool is_known);
+
 // The remote's branch compared with the local head, which has not changed since `seen`.
 enum class BranchRelation {
   newer,     // it is based on the local head
