@@ -43,8 +43,13 @@ without_of_region='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|RemoteCrash|EveryVersionReadsBack/[12][0-9]|ReadOnly\.Reading|FewDescriptors|UnpacksTo|AThousandVersions|AHugeFailed|SpaceOfOneSize'
 # The fuzz stage reads hostile journals under the same sanitizer, and release flips every bit.
 asan_without_of_all='EveryBitOfAnOpenJournal|RandomHistoriesAreCollected'
+# Many repetitions of what other tests do once: searches of all bytes, hundreds of pushes, a kill at each deletion.
+repetitions='^Attacker\.|ManySmallPiecesAreMerged|ManySmallPushes|AreSentOnce|AnyNumberOfVersions|ADeletedHeadNever|BitFlip\.Large'
+repetitions+='|^TierFaults|PacksThatOnlyARootNames'
+asan_without_of_all+="|$repetitions"
 tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|FullDisk|AnyByteOf|ItsTableHas|^FailedCommit|AFailedCommitKeepsPagesThat|TwoProcesses|^Mapped\.The|MappedSize|^ImageContent|ModelWithCommits'
 tsan_without_of_all+='|^JournalDamage|^DamageTest|^ExportImport|^ManyPacks|ARouteBeyond'
+tsan_without_of_all+="|$repetitions"
 # What one thread of the program does, where another test of the same parts has threads or does more at once.
 of_one_thread='^Paging\..*262144|^Model\..*_2\b|^PagingPages\.(RandomWords|APin)|^WideReading\.(Few|EveryV|AdviceR|ABulkLoadS)'
 of_one_thread+='|^WorkingSets\.(Untouched|ABranch|ACorrupted|Evicted|TheLast|ZeroP|Without)|^OwnAdvices\.(Dirty|PagesP|DontN)'
