@@ -1,4 +1,4 @@
-// vellum run: processes that the program leaves running.
+// vellum run: the end of a program, and processes that it leaves running.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -142,6 +142,19 @@ TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
 
 TEST_F(RunLeftNoSanitizer, AProcessWithoutAFileOfTheRunIsNotAwaited) {
   end_named(run(command("holds-nothing")).err);
+}
+
+TEST_F(RunLeftNoSanitizer, AProgramThatUsesOpensslEndsAsUsual) {
+  for (const char* order : {"first", "last"}) {
+    SCOPED_TRACE(order);
+    const Result result = run({"run", "--store", path(order), "--file", data(), "--",
+                               VELLUM_USES_OPENSSL, data(), order});
+    EXPECT_EQ(0, result.status) << result.err;
+    must({"export", path(order), "main", path("exported")});
+    EXPECT_TRUE(read_file(path("exported")) == std::string(600'000, 'x'));
+    fs::remove(path("exported"));
+    fs::remove(data());
+  }
 }
 
 }  // namespace

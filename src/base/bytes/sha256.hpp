@@ -1,4 +1,4 @@
-// base/bytes/sha256.hpp: SHA-256 (OpenSSL's EVP interface), the name of a content-addressed block.
+// base/bytes/sha256.hpp: SHA-256 (by OpenSSL), the name of a content-addressed block.
 #pragma once
 
 #include <array>

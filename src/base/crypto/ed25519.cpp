@@ -1,6 +1,7 @@
 // base/crypto/ed25519.cpp: see ed25519.hpp. ed25519_files.cpp reads keys.
 #include "base/crypto/ed25519.hpp"
 
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
@@ -38,6 +39,9 @@ Ed25519Public ed25519_public(const Secret& key) {
 }
 
 Ed25519Signature ed25519_sign(const Secret& key, std::span<const std::byte> message) {
+  if (OPENSSL_init_crypto(0, nullptr) != 1) {
+    fail(Errc::unsupported, "the program has ended OpenSSL: sign before exit(3)");
+  }
   const Key own = private_key(key);
   const Context context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   Ed25519Signature out;
