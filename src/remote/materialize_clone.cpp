@@ -40,6 +40,7 @@ class UnfinishedPack {
     assert(record.ref.pack == pack_ && bytes.size() == record.size_bytes);
     if (written_.contains(record.ref)) return;
     if (record.is_original()) {
+      require_free(record);
       file_->pwrite(bytes, record.ref.offset_bytes);
       written_[record.ref] = record;
       rewritten_.erase(record.ref);
@@ -71,6 +72,18 @@ class UnfinishedPack {
 
  private:
   static constexpr const char* kPrefix = "coming-";
+  // Otherwise one record would overwrite a part of the other, which was readable at the remote.
+  void require_free(const PieceRecord& record) const {
+    const std::uint64_t from = record.ref.offset_bytes, to = from + record.size_bytes;
+    const auto next = written_.lower_bound({pack_, from, 0});
+    const bool has_next = next != written_.end() && next->first.offset_bytes < to;
+    const bool has_previous =
+        next != written_.begin() &&
+        std::prev(next)->first.offset_bytes + std::prev(next)->second.size_bytes > from;
+    if (has_next || has_previous) {
+      fail_diverged(store_.packs().places().home_path(pack_), from);
+    }
+  }
   std::string file_name() const { return store::pack_file_name(pack_); }
 
   store::StoreDirectory& store_;

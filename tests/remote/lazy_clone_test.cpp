@@ -95,6 +95,30 @@ TEST_F(LazyCloneTest, EveryVersionHasItsContentAndNoPieceIsFetchedBefore) {
   }
 }
 
+// A store that was restored from an older copy, and went on, has pushed to the same remote. No pack
+// can have the records of both; the clone stays as it is.
+TEST_F(LazyCloneTest, DivergedVersionsStayReadableWhenTheirPacksCannotBeFetched) {
+  make(1);
+  push_all(*store);
+  store::test::copy_directory(dir.path("s"), dir.path("twin"));
+  const auto twin = StoreDirectory::open(base::posix_fs(), dir.path("twin"));
+  Line other(*twin, "main", 99);
+  other.go_on(line);
+  other.step("t1");
+  step("s1");
+  push_names(*store, {"s1", "main"});
+  push_names(*twin, {"t1"});
+  contents["t1"] = other.bytes();
+  const auto copy = clone_lazily("c");
+  expect_contents(*copy, contents);
+  const std::string text = store::test::error_text(Errc::corrupted, [&] { bring_all(*copy); });
+  EXPECT_TRUE(store::test::contains(text, "have diverged")) << text;
+  expect_contents(*copy, contents);
+  for (const auto& [name, bytes] : contents) {
+    expect_contents(*clone_to("of-" + name, {name}), {{name, bytes}});
+  }
+}
+
 TEST_F(LazyCloneTest, AnInterruptedOneResumesUnlessTheRemoteHasLostItsPieces) {
   make(4);
   push_all(*store);

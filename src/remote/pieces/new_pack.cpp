@@ -21,12 +21,20 @@ std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::
       {store.superblock().store_id, pack, pack >> 32, 0, 0, store.is_encrypted()});
 }
 
+void fail_diverged(const std::string& path, std::uint64_t offset_bytes) {
+  fail(Errc::corrupted,
+       "{} at byte {}: the remote has two records for one place: they are of two copies of one store "
+       "that have diverged. `vellum clone URL DIRECTORY VERSION` gets each version by itself; after "
+       "`vellum rm URL VERSION` and `vellum gc URL`, the others come together",
+       path, offset_bytes);
+}
+
 void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
                       std::uint64_t pack) {
   if (roots.settled_bytes(pack) != 0) return;
   fail(Errc::corrupted,
        "{}: this store will write another pack {:016x} than the remote has: they are two copies of "
-       "one store that have diverged. Clone the remote into a new directory",
+       "one store that have diverged. Clone the version into a new directory",
        store.path(), pack);
 }
 

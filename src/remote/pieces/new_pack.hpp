@@ -18,6 +18,10 @@ namespace vellum::remote {
 // The header of a pack whose records are at the places of their references.
 std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::uint64_t pack);
 
+// A pack cannot have both the record at this place and another one that is, or will be, there. The
+// remote has versions of a store, and of a copy of it that went on from the same state.
+[[noreturn]] void fail_diverged(const std::string& path, std::uint64_t offset_bytes);
+
 // Errc::corrupted: a branch of this store will write a pack of this id. REQUIRES: the pack has no
 // file.
 void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,

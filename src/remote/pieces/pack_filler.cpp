@@ -22,18 +22,6 @@ namespace vellum::remote {
 
 using format::RecordRef;
 
-namespace {
-
-[[noreturn]] void fail_diverged(const std::string& path, std::uint64_t offset_bytes) {
-  fail(
-      Errc::corrupted,
-      "{} at byte {}: this store has, or will have, another record there than the remote: they are "
-      "two copies of one store that have diverged. Clone the remote into a new directory",
-      path, offset_bytes);
-}
-
-}  // namespace
-
 // A pack that gets records.
 struct PackFiller::PackInProgress {
   std::uint64_t pack = 0;
