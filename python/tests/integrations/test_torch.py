@@ -24,6 +24,7 @@ import torch_ranks  # noqa: E402
 from torch_training import Training, digest  # noqa: E402
 
 from vellum.integrations import torch as door  # noqa: E402
+from vellum.integrations.torch import _writer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -225,14 +226,14 @@ def test_a_version_a_step_beside_the_training(path, training):
 
 
 def test_the_step_waits_for_the_copy(path, training, monkeypatch):
-    store, order = door._store_tensor, []
+    store, order = _writer.store_tensor, []
 
     def slowly(*arguments):
         time.sleep(0.01)
         store(*arguments)
         order.append("copied")
 
-    monkeypatch.setattr(door, "_store_tensor", slowly)
+    monkeypatch.setattr(_writer, "store_tensor", slowly)
     with door.StorageWriter(path) as writer:
         writer.save_async(training.state(), "a", optimizer=training.optimizer)
         training.advance()
