@@ -253,6 +253,20 @@ def test_a_failed_save(path, training):
     assert same(door.load(path, "b"), training.state())
 
 
+def test_ranks_that_do_not_meet_are_refused(path):
+    with door.StorageWriter(path, "a") as writer, pytest.raises(vellum.InvalidArgument, match="use_collectives"):
+        dcp.save({"x": torch.ones(9)}, storage_writer=writer, use_collectives=False)
+    assert not path.exists()
+
+
+def test_a_name_is_needed(path):
+    with door.StorageWriter(path) as writer, pytest.raises(dcp.api.CheckpointException, match="name a version"):
+        dcp.save({"x": torch.ones(9)}, storage_writer=writer)
+    assert door.names(path) == []
+    with pytest.raises(dcp.api.CheckpointException, match="name a version"):
+        dcp.load({"x": torch.ones(9)}, storage_reader=door.StorageReader(path))
+
+
 def test_a_writer_stays_in_its_process(path):
     with pytest.raises(TypeError, match=r"AsyncCheckpointerType\.THREAD"):
         pickle.dumps(door.StorageWriter(path))

@@ -83,9 +83,9 @@ class StorageWriter(NamedVersion, dcp.StorageWriter):  # type: ignore[misc]
 
     # ---- What dcp.save() calls, in this order, after reset()
 
-    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **options: Any) -> None:
-        """Called on each rank."""
-        if not options.get("use_collectives", True):
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Called on each rank. PyTorch passes options only to a parameter that is named `kwargs`."""
+        if not kwargs.get("use_collectives", True):
             raise vellum.InvalidArgument("use_collectives=False would leave a checkpoint without its commit point")
         self._is_coordinator = is_coordinator
 
