@@ -31,6 +31,7 @@ class Peer:
     """The defaults of a peer."""
 
     needs = ("numpy",)
+    is_whole = True  # a version has all of its bytes, whatever the versions before it were
 
     def __init__(self, folder, values):
         self.folder, self.live, self.shape = folder, values.copy(), values.shape
@@ -55,6 +56,7 @@ class Vellum(Peer):
     """One region; a snapshot is a version."""
 
     name = "vellum"
+    is_whole = False
 
     def __init__(self, folder, values):
         self.folder = folder
@@ -157,6 +159,7 @@ class Icechunk(Peer):
     """A repository of Icechunk; a commit of a zarr array of chunks of 1 MiB is a version, with a tag."""
 
     name = "icechunk"
+    is_whole = False
     needs = ("icechunk", "zarr")
 
     def repository(self):

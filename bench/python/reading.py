@@ -10,8 +10,8 @@ Each read is of a new process, which opens the version and reads 5 % of the rows
 all, of the newest version; `first` is all of the oldest one. `cold`: the page cache has none of the peer's files;
 `warm`: another process has just read the same. `again` is a second opening and reading in the same process, `2
 threads` are all rows by two threads, which share the opened version. Milliseconds with opening, medians of
---rounds; processor seconds and peak memory are of `all, warm`. Values are compared by their sums. Peers that keep
-only whole files have their oldest and newest file here. Missing peers are omitted.
+--rounds; processor seconds and peak memory are of `all, warm`. Values are compared by their sums. Peers whose
+versions are whole files have the oldest and the newest one here. Missing peers are omitted.
 
 --mib and --content may be given several times: one table each. The process needs the package: see table.py.
 """
@@ -78,6 +78,17 @@ def values_of(peer_type, opened, picked, threads):
         return sum(pool.map(part, parts))
 
 
+def memory_kib(field):
+    """Of /proc/self/status. The peak in resource.getrusage() may be that of the parent before the exec."""
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+
+
+def forget_peak():
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+
+
 def read_in_this_process(job):
     """The child's part: {seconds, again, cpu, peak, sum} as JSON."""
     from peers import PEERS, installed
@@ -86,8 +97,8 @@ def read_in_this_process(job):
     installed(peer_type)
     shape = tuple(job["shape"])
     picked = picked_rows(shape[0], job["use"])
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    out = {}
+    forget_peak()
+    before, memory_before, out = resource.getrusage(resource.RUSAGE_SELF), memory_kib("VmRSS"), {}
     for what in ("seconds", "again"):
         start = time.perf_counter()
         opened = peer_type.of(job["folder"], shape).open(job["version"])
@@ -96,7 +107,7 @@ def read_in_this_process(job):
         if what == "seconds":
             used = resource.getrusage(resource.RUSAGE_SELF)
             out["cpu"] = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
-            out["peak"] = used.ru_maxrss - before.ru_maxrss
+            out["peak"] = memory_kib("VmHWM") - memory_before
         del opened
     print(json.dumps(out))
 
@@ -120,7 +131,10 @@ def keep_versions(peer_type, folder, values, versions):
     expected = {(FIRST, use): values[picked_rows(len(values), use)].sum(dtype="f8") for use in USES}
     for version in range(1, versions):
         peer.live[rng.choice(len(values), len(values) // 100, replace=False)] += 1
-        peer.keep(NEWEST if version == versions - 1 else f"between{version}")
+        if version == versions - 1:
+            peer.keep(NEWEST)
+        elif not peer.is_whole:
+            peer.keep(f"between{version}")
     live = np.asarray(peer.live)
     expected |= {(NEWEST, use): live[picked_rows(len(live), use)].sum(dtype="f8") for use in USES}
     subprocess.run(["sync", "-f", folder], check=True)

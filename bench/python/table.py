@@ -14,8 +14,8 @@ whose versions would not fit on the disk are omitted there, by their bytes of th
 of them, --pattern rows, column or resident (arrays that are already in memory). With --more, results are added to
 those in a file of the same size, and the table shows all of them: for runs in parts.
 
-A Python that lacks the package re-executes this with build/python/*/venv/bin/python, which `make python` creates;
-with ARGS=--optional it has the peers, too.
+A Python that lacks the package re-executes this with that of bench/fetch_peers.py, which has the newest peers, or
+else with build/python/*/venv/bin/python, which `make python` creates; with ARGS=--optional it has the peers, too.
 """
 
 import argparse
@@ -39,7 +39,7 @@ try:
 
     import vellum
 except ImportError:
-    pythons = glob.glob(f"{TOP}/build/python/*/venv/bin/python")
+    pythons = [each for part in ("python/*", "bench") for each in glob.glob(f"{TOP}/build/{part}/venv/bin/python")]
     if not pythons or os.environ.get("VELLUM_BENCH_PYTHON"):
         sys.exit("bench/python/table.py: no Python with the package was found: make python")
     os.execve(pythons[-1], [pythons[-1], *sys.argv], {**os.environ, "VELLUM_BENCH_PYTHON": "1"})

@@ -24,6 +24,7 @@ import torch_ranks  # noqa: E402
 from torch_training import Training, digest  # noqa: E402
 
 from vellum.integrations import torch as door  # noqa: E402
+from vellum.integrations.torch import _writer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -225,14 +226,14 @@ def test_a_version_a_step_beside_the_training(path, training):
 
 
 def test_the_step_waits_for_the_copy(path, training, monkeypatch):
-    store, order = door._store_tensor, []
+    store, order = _writer.store_tensor, []
 
     def slowly(*arguments):
         time.sleep(0.01)
         store(*arguments)
         order.append("copied")
 
-    monkeypatch.setattr(door, "_store_tensor", slowly)
+    monkeypatch.setattr(_writer, "store_tensor", slowly)
     with door.StorageWriter(path) as writer:
         writer.save_async(training.state(), "a", optimizer=training.optimizer)
         training.advance()
@@ -250,6 +251,20 @@ def test_a_failed_save(path, training):
         writer.save_async(training.state(), "b")
     assert door.names(path) == ["a", "b"]
     assert same(door.load(path, "b"), training.state())
+
+
+def test_ranks_that_do_not_meet_are_refused(path):
+    with door.StorageWriter(path, "a") as writer, pytest.raises(vellum.InvalidArgument, match="use_collectives"):
+        dcp.save({"x": torch.ones(9)}, storage_writer=writer, use_collectives=False)
+    assert not path.exists()
+
+
+def test_a_name_is_needed(path):
+    with door.StorageWriter(path) as writer, pytest.raises(dcp.api.CheckpointException, match="name a version"):
+        dcp.save({"x": torch.ones(9)}, storage_writer=writer)
+    assert door.names(path) == []
+    with pytest.raises(dcp.api.CheckpointException, match="name a version"):
+        dcp.load({"x": torch.ones(9)}, storage_reader=door.StorageReader(path))
 
 
 def test_a_writer_stays_in_its_process(path):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import Any
 
 import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.planner import LoadItemType
 
-import vellum
-
+from ._named import NamedVersion
 from ._record import Checkpoint, ranges_of
 from ._tensors import StorePath
 
 
-class StorageReader(dcp.StorageReader):  # type: ignore[misc]
+class StorageReader(NamedVersion, dcp.StorageReader):  # type: ignore[misc]
     """Reads checkpoints for `torch.distributed.checkpoint`: what a rank needs, from whichever rank has written it.
 
     PyTorch's planner loads objects other than tensors with `weights_only=False`. They can run code: use it only with
@@ -24,24 +22,12 @@ class StorageReader(dcp.StorageReader):  # type: ignore[misc]
     """
 
     def __init__(self, path: StorePath, name: str | None = None) -> None:
-        self.path, self._name = os.fspath(path), name
+        super().__init__(path, name)
         self._open: Checkpoint | None = None
-
-    def reset(self, checkpoint_id: StorePath | None = None) -> None:
-        """The name of the version to read."""
-        if checkpoint_id is not None:
-            self._name = os.fspath(checkpoint_id)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: StorePath) -> bool:
-        """Whether it can be a version's name: the store decides."""
-        return "/" not in os.fspath(checkpoint_id)
 
     def read_metadata(self, *args: Any, **options: Any) -> Any:
         """Called on each rank, first."""
-        if not self._name:
-            raise vellum.InvalidArgument(f"{self.path}: name a version: dcp.load(..., checkpoint_id='step-1')")
-        self._open = Checkpoint(self.path, self._name)
+        self._open = Checkpoint(self.path, self._named())
         return self._open.metadata
 
     def set_up_storage_reader(self, metadata: Any, is_coordinator: bool, *args: Any, **options: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,12 +17,13 @@ from torch.distributed.checkpoint.storage import WriteResult
 
 import vellum
 
+from ._named import NamedVersion
 from ._record import MESSAGE, RECORD, is_part, part_message, record_of
 from ._rest import rest_of
 from ._tensors import MAPPINGS, Place, StorePath, array_name, is_distributed, remove_others, store_tensor
 
 
-class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
+class StorageWriter(NamedVersion, dcp.StorageWriter):  # type: ignore[misc]
     """Writes checkpoints of `torch.distributed.checkpoint` into a store.
 
     path
@@ -38,8 +38,8 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
     """
 
     def __init__(self, path: StorePath, name: str | None = None, *, planes: bool = False) -> None:
-        self.path, self.planes = os.fspath(path), planes
-        self._name = name
+        super().__init__(path, name)
+        self.planes = planes
         self._region: vellum.Region | None = None
         self._is_coordinator = True
         self._copied = threading.Event()
@@ -76,37 +76,22 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
             self._region = vellum.open(self.path, f"rank-{rank}" if rank else "main", create=True)
         return self._region
 
-    def _target(self) -> str:
-        if not self._name:
-            raise vellum.InvalidArgument(f"{self.path}: name a version: dcp.save(..., checkpoint_id='step-1')")
-        return self._name
-
     @property
     def store(self) -> vellum.Store:
         """The store."""
         return self._open().store
 
-    # ---- What dcp.save() calls, in this order
+    # ---- What dcp.save() calls, in this order, after reset()
 
-    def reset(self, checkpoint_id: StorePath | None = None) -> None:
-        """The name of the version to write."""
-        if checkpoint_id is not None:
-            self._name = os.fspath(checkpoint_id)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: StorePath) -> bool:
-        """Whether it can be a version's name: the store decides."""
-        return "/" not in os.fspath(checkpoint_id)
-
-    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **options: Any) -> None:
-        """Called on each rank."""
-        if not options.get("use_collectives", True):
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        """Called on each rank. PyTorch passes options only to a parameter that is named `kwargs`."""
+        if not kwargs.get("use_collectives", True):
             raise vellum.InvalidArgument("use_collectives=False would leave a checkpoint without its commit point")
         self._is_coordinator = is_coordinator
 
     def prepare_local_plan(self, plan: Any) -> Any:
         """Refuses a name that is taken, or whose part's name is."""
-        region, target = self._open(), self._target()
+        region, target = self._open(), self._named()
         part = f"{target}.{region.branch}"
         if target in region.store:
             raise vellum.AlreadyExists(f"{self.path}: there is a version {target!r}: remove() it first")
@@ -141,13 +126,13 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
 
     def _keep_part(self, region: vellum.Region) -> tuple[str, int]:
         if self._is_coordinator:
-            return self._target(), 0
+            return self._named(), 0
         if RECORD in region:  # this rank was the coordinator
             del region[RECORD]
-        part = f"{self._target()}.{region.branch}"
+        part = f"{self._named()}.{region.branch}"
         if part in region.store:  # the rest of a checkpoint that was never complete
             region.store.remove_snapshot(part)
-        region.snapshot(part, part_message(self._target()))
+        region.snapshot(part, part_message(self._named()))
         return part, region.store.version(part).order
 
     def finish(self, metadata: Any, results: list[list[Any]]) -> None:
@@ -156,7 +141,7 @@ class StorageWriter(dcp.StorageWriter):  # type: ignore[misc]
         text = json.dumps(record_of(metadata, places))
         region = self._open()
         _replace(region, RECORD, lambda: region.create_strings(RECORD, [text]))
-        region.snapshot(self._target(), MESSAGE)
+        region.snapshot(self._named(), MESSAGE)
 
     # ---- Beside the training
 
