@@ -68,7 +68,8 @@ void import_files(std::span<bench::Side> sides, const bench::Options& options, s
   }
 }
 
-void write_versions(std::span<bench::Side> sides, const bench::Options& options, std::size_t bytes) {
+void write_versions(std::span<bench::Side> sides, const bench::Options& options,
+                    std::size_t bytes) {
   const std::size_t pages = bytes / bench::kPageBytes;
   for (bench::Side& side : sides) {
     side.region = std::make_unique<vellum::Region>(side.store.create_region("main", bytes));

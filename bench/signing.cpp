@@ -29,7 +29,8 @@ void snapshot(bench::Side& side, const std::string& what, const std::string& nam
   side.measure(what, [&] { side.region->snapshot(name); });
 }
 
-void write_versions(std::span<bench::Side> sides, const bench::Options& options, std::size_t bytes) {
+void write_versions(std::span<bench::Side> sides, const bench::Options& options,
+                    std::size_t bytes) {
   const std::size_t pages = bytes / bench::kPageBytes;
   for (bench::Side& side : sides) {
     side.region = std::make_unique<vellum::Region>(side.store.create_region("main", bytes));
@@ -55,7 +56,7 @@ void run(const bench::Options& options) {
   const std::size_t bytes = options.number("mib", 256) << 20;
   const std::string key = write_key(options.scratch() + "/key");
   bench::Side sides[] = {{vellum::Store::create(options.scratch() + "/plain"), ""},
-                  {vellum::Store::create(options.scratch() + "/signed"), key}};
+                         {vellum::Store::create(options.scratch() + "/signed"), key}};
   write_versions(sides, options, bytes);
 
   bench::Report report("signing");

@@ -47,8 +47,7 @@ class TreePieces {
       before = &read;
     }
     PageDifference& level = levels_[changed.level];
-    level.add(page, std::as_bytes(std::span(*before)).data(),
-              std::as_bytes(changed.nodes).data());
+    level.add(page, std::as_bytes(std::span(*before)).data(), std::as_bytes(changed.nodes).data());
     if (level.blocks().size() >= kBlocksAtOnce) write_(std::exchange(level.blocks(), {}));
   }
   void add_zero(PageNumber page) { cleared_.zeros.push_back(page); }

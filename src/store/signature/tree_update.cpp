@@ -115,8 +115,7 @@ void TreeUpdate::use_checked(unsigned level, std::uint64_t number) {
 // The root of the tree, or of the page's subtree.
 TreeHash TreeUpdate::root_of_page(unsigned level) {
   const unsigned height = level * kLevelsPerTreePage;
-  const std::size_t nodes =
-      level < top_ ? kNodesPerTreePage : std::size_t{1} << (depth_ - height);
+  const std::size_t nodes = level < top_ ? kNodesPerTreePage : std::size_t{1} << (depth_ - height);
   return levels_[level].page->root(nodes, height);
 }
 

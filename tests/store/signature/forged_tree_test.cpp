@@ -28,10 +28,9 @@ class ForgedTree : public SignatureAttack {
   std::vector<Page> tree_of(const std::string& from) {
     const OpenSigned now = open_signed(*store_, from);
     std::vector<Page> out;
-    root_of_content(*now.source, now.ref.version.region_bytes,
-                    [&](const ChangedTreePage& changed) {
-                      out.push_back(tree_page(changed.level, changed.number, changed.nodes));
-                    });
+    root_of_content(*now.source, now.ref.version.region_bytes, [&](const ChangedTreePage& changed) {
+      out.push_back(tree_page(changed.level, changed.number, changed.nodes));
+    });
     return out;
   }
   // Replaces pages of `name`, also beyond its region's end.
