@@ -80,7 +80,7 @@ void TreeUpdate::open(unsigned level, std::uint64_t number) {
   if (level < top_) at(level + 1, number / kNodesPerTreePage);
   l.open = true;
   l.number = number;
-  if (kept_ != nullptr) l.page = kept_->take(format::tree_page(level, number));
+  l.page = kept_ != nullptr ? kept_->take(format::tree_page(level, number)) : nullptr;
   if (l.page != nullptr) {
     std::ranges::copy(l.page->nodes(), l.before.begin());
     return;
