@@ -43,7 +43,7 @@ TEST_F(Signing, PagesInMemoryGiveTheSameTree) {
   expect_whole();
 }
 
-// The run of the content and that of the tree are one, and the records are flushed once.
+// The run of the content and that of the tree are one.
 TEST_F(Signing, PagesInMemoryTakeNoRunOfTheirOwn) {
   Model model(4000);
   begin(model.pages());
