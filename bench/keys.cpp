@@ -9,30 +9,15 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <map>
-#include <memory>
 #include <vellum/key.hpp>
 #include <vellum/store.hpp>
 
 #include "lib/child.hpp"
 #include "lib/report.hpp"
+#include "lib/side.hpp"
 #include "lib/workload.hpp"
 
 namespace {
-
-// One of the two stores; samples in ms by what was measured.
-struct Side {
-  vellum::Store store;
-  std::unique_ptr<vellum::Region> region = nullptr;
-  std::map<std::string, std::vector<double>> ms = {};
-
-  template <typename Work>
-  void measure(const std::string& what, const Work& work) {
-    const auto start = bench::Clock::now();
-    work();
-    ms[what].push_back(bench::seconds_since(start) * 1e3);
-  }
-};
 
 struct Opened {
   double open_ms = 0, read_ms = 0;
@@ -54,7 +39,7 @@ Opened open_and_read(const std::string& store_path, const std::string& version) 
   return out;
 }
 
-Side make_side(const bench::Options& options, bool encrypted) {
+bench::Side make_side(const bench::Options& options, bool encrypted) {
   vellum::StoreOptions how;
   how.encrypt = encrypted;
   if (encrypted) how.key = vellum::key_source();
@@ -69,7 +54,7 @@ void use_a_key_file(const std::string& path) {
   vellum::set_key_source(source);
 }
 
-void import_files(std::span<Side> sides, const bench::Options& options, std::size_t bytes) {
+void import_files(std::span<bench::Side> sides, const bench::Options& options, std::size_t bytes) {
   const std::string file = options.scratch() + "/integers";
   std::vector<std::byte> content(bytes);
   bench::fill_with_integers(content, 2);
@@ -77,43 +62,44 @@ void import_files(std::span<Side> sides, const bench::Options& options, std::siz
       .write(reinterpret_cast<const char*>(content.data()),
              static_cast<std::streamsize>(content.size()));
   for (int i = 0; i < 3; ++i) {
-    for (Side& side : sides) {
+    for (bench::Side& side : sides) {
       side.measure("import", [&] { side.store.import_file("file" + std::to_string(i), file, ""); });
     }
   }
 }
 
-void write_versions(std::span<Side> sides, const bench::Options& options, std::size_t bytes) {
+void write_versions(std::span<bench::Side> sides, const bench::Options& options,
+                    std::size_t bytes) {
   const std::size_t pages = bytes / bench::kPageBytes;
-  for (Side& side : sides) {
+  for (bench::Side& side : sides) {
     side.region = std::make_unique<vellum::Region>(side.store.create_region("main", bytes));
     bench::fill_with_integers({static_cast<std::byte*>(side.region->data()), bytes}, 1);
     side.region->snapshot("filled");
   }
-  const auto store_into = [&](Side& side, std::size_t round, std::size_t count) {
+  const auto store_into = [&](bench::Side& side, std::size_t round, std::size_t count) {
     std::mt19937_64 random(round);
     bench::store_into(static_cast<std::byte*>(side.region->data()),
                       bench::pick_pages(random, pages, count), random);
   };
   for (std::size_t i = 0; i < options.number("rounds", 200); ++i) {
-    for (Side& side : sides) {
+    for (bench::Side& side : sides) {
       store_into(side, i, 64);
       side.measure("commit of 64 stores", [&] { side.region->commit(); });
     }
   }
   for (std::size_t i = 0; i < options.number("snapshots", 20); ++i) {
-    for (Side& side : sides) {
+    for (bench::Side& side : sides) {
       store_into(side, 1000 + i, pages / 100);
       side.measure("snapshot of 1 %", [&] { side.region->snapshot("s" + std::to_string(i)); });
     }
   }
-  for (Side& side : sides) side.region.reset();
+  for (bench::Side& side : sides) side.region.reset();
 }
 
-void read_versions(std::span<Side> sides, const bench::Options& options) {
+void read_versions(std::span<bench::Side> sides, const bench::Options& options) {
   const std::string last = "s" + std::to_string(options.number("snapshots", 20) - 1);
   for (std::size_t i = 0; i < options.number("readers", 7); ++i) {
-    for (Side& side : sides) {
+    for (bench::Side& side : sides) {
       const auto opened = bench::in_child([&] { return open_and_read(side.store.path(), last); });
       side.ms["open"].push_back(opened.open_ms);
       side.ms["read all"].push_back(opened.read_ms);
@@ -125,7 +111,7 @@ void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 256) << 20;
   use_a_key_file(options.scratch() + "/key");
-  Side sides[] = {make_side(options, false), make_side(options, true)};
+  bench::Side sides[] = {make_side(options, false), make_side(options, true)};
   import_files(sides, options, bytes);
   write_versions(sides, options, bytes);
   read_versions(sides, options);
@@ -147,7 +133,7 @@ void run(const bench::Options& options) {
     compare(name, bench::percentile(sides[0].ms[name], 50),
             bench::percentile(sides[1].ms[name], 50), target);
   }
-  const auto mib = [](const Side& side) {
+  const auto mib = [](const bench::Side& side) {
     return static_cast<double>(side.store.stat().stored_bytes) / (1 << 20);
   };
   compare("MiB stored", mib(sides[0]), mib(sides[1]), 1.02);

@@ -8,29 +8,14 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <map>
-#include <memory>
 #include <vellum/signature.hpp>
 #include <vellum/store.hpp>
 
 #include "lib/report.hpp"
+#include "lib/side.hpp"
 #include "lib/workload.hpp"
 
 namespace {
-
-struct Side {
-  vellum::Store store;
-  std::string key_file;  // empty: it does not sign
-  std::unique_ptr<vellum::Region> region = nullptr;
-  std::map<std::string, std::vector<double>> ms = {};
-
-  template <typename Work>
-  void measure(const std::string& what, const Work& work) {
-    const auto start = bench::Clock::now();
-    work();
-    ms[what].push_back(bench::seconds_since(start) * 1e3);
-  }
-};
 
 std::string write_key(const std::string& file) {
   std::ofstream(file) << "-----BEGIN PRIVATE KEY-----\n"
@@ -39,14 +24,15 @@ std::string write_key(const std::string& file) {
   return file;
 }
 
-void snapshot(Side& side, const std::string& what, const std::string& name) {
+void snapshot(bench::Side& side, const std::string& what, const std::string& name) {
   vellum::set_sign_key_file(side.key_file);
   side.measure(what, [&] { side.region->snapshot(name); });
 }
 
-void write_versions(std::span<Side> sides, const bench::Options& options, std::size_t bytes) {
+void write_versions(std::span<bench::Side> sides, const bench::Options& options,
+                    std::size_t bytes) {
   const std::size_t pages = bytes / bench::kPageBytes;
-  for (Side& side : sides) {
+  for (bench::Side& side : sides) {
     side.region = std::make_unique<vellum::Region>(side.store.create_region("main", bytes));
     bench::fill_with_integers({static_cast<std::byte*>(side.region->data()), bytes}, 1);
     snapshot(side, "the first snapshot", "filled");
@@ -54,7 +40,7 @@ void write_versions(std::span<Side> sides, const bench::Options& options, std::s
   for (std::size_t i = 0; i < options.number("snapshots", 20); ++i) {
     for (const auto& [what, count] :
          {std::pair{"snapshot of 1 %", pages / 100}, {"snapshot of a page", std::size_t{1}}}) {
-      for (Side& side : sides) {
+      for (bench::Side& side : sides) {
         std::mt19937_64 random(i);
         bench::store_into(static_cast<std::byte*>(side.region->data()),
                           bench::pick_pages(random, pages, count), random);
@@ -62,15 +48,15 @@ void write_versions(std::span<Side> sides, const bench::Options& options, std::s
       }
     }
   }
-  for (Side& side : sides) side.region.reset();
+  for (bench::Side& side : sides) side.region.reset();
 }
 
 void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 256) << 20;
   const std::string key = write_key(options.scratch() + "/key");
-  Side sides[] = {{vellum::Store::create(options.scratch() + "/plain"), ""},
-                  {vellum::Store::create(options.scratch() + "/signed"), key}};
+  bench::Side sides[] = {{vellum::Store::create(options.scratch() + "/plain"), ""},
+                         {vellum::Store::create(options.scratch() + "/signed"), key}};
   write_versions(sides, options, bytes);
 
   bench::Report report("signing");
@@ -84,11 +70,11 @@ void run(const bench::Options& options) {
     compare(name, bench::percentile(sides[0].ms[name], 50),
             bench::percentile(sides[1].ms[name], 50));
   }
-  const auto mib = [](const Side& side) {
+  const auto mib = [](const bench::Side& side) {
     return static_cast<double>(side.store.stat().stored_bytes) / (1 << 20);
   };
   compare("MiB stored", mib(sides[0]), mib(sides[1]));
-  Side& with = sides[1];
+  bench::Side& with = sides[1];
   with.measure("check of all", [&] { with.store.check_signatures({vellum::public_key_of(key)}); });
   with.measure("proof of a page", [&] { with.store.prove("filled", {bytes / 2, 1}); });
   fmt::print("{} MiB\n\n", bytes >> 20);

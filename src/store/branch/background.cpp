@@ -67,8 +67,10 @@ void BranchWriter::Impl::write_background(const std::vector<const PageWrites*>& 
       continue_from(*background->staged, background->version);
       append_pointers(background->staged->rest, written);
     }
-    write_checkpoint(background->version, background->staged.has_value() ? written : pieces, {},
-                     nullptr, none, threads);
+    auto entries =
+        write_changes(background->version, background->staged.has_value() ? written : pieces, {},
+                      nullptr, none, threads);
+    write_map(background->version, std::move(entries), threads);
   } catch (const std::exception& e) {
     background->failure = e.what();
   } catch (...) {

@@ -1,6 +1,7 @@
 #include "store/branch/branch_writer.hpp"
 
 #include <cassert>
+#include <exception>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -9,6 +10,7 @@
 #include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/branch/checkpoint/depth_table.hpp"
 #include "store/catalog/lock/version_pin.hpp"
+#include "store/catalog/signing_key.hpp"
 #include "store/catalog/snapshots/snapshot_note.hpp"
 #include "store/catalog/store_directory.hpp"
 #include "store/journal/read_journal.hpp"
@@ -23,9 +25,9 @@ using format::MapEntry;
 using format::PageNumber;
 using format::Version;
 
-// REQUIRES: `version` has the runs of the last checkpoint.
+// With the pages of a tree. REQUIRES: `version` has the runs of the last checkpoint.
 const PageSource& BranchWriter::Impl::last_checkpointed(const Version& version) {
-  if (checkpointed == nullptr) checkpointed = PageSource::open(store, version, {}, label);
+  if (checkpointed == nullptr) checkpointed = open_with_tree(store, version, label);
   return *checkpointed;
 }
 
@@ -126,20 +128,22 @@ std::vector<MapEntry> BranchWriter::Impl::write_pieces(const Version& last,
   return checkpoint_pieces(context, pieces, std::move(written));
 }
 
-// Writes the pieces, oldest first, and the entries in `written` to the packs, and syncs them.
-// Replaces runs and counts of `next`. REQUIRES: these are those of the last checkpoint.
-void BranchWriter::Impl::write_checkpoint(Version& next,
-                                          const std::vector<const PageWrites*>& pieces,
-                                          std::vector<MapEntry> written,
-                                          const CommittedPages* committed, Dedup& known,
-                                          EncodingThreads& threads) {
+// Writes the pieces, oldest first, and the entries in `written` to the packs. Replaces the counts of
+// `next`. REQUIRES: its runs and counts are those of the last checkpoint.
+std::vector<MapEntry> BranchWriter::Impl::write_changes(
+    Version& next, const std::vector<const PageWrites*>& pieces, std::vector<MapEntry> written,
+    const CommittedPages* committed, Dedup& known, EncodingThreads& threads) {
   assert(packs->bytes_appended() >= counted_bytes);
   auto entries = write_pieces(next, pieces, std::move(written), committed, known, threads);
   chains.depths.update(entries);
   next.pages_changed += pages_of(entries);
   write_hashes(known);
-  if (!entries.empty()) add_run(next, std::move(entries), threads);
+  return entries;
+}
 
+void BranchWriter::Impl::write_map(Version& next, std::vector<MapEntry> entries,
+                                   EncodingThreads& threads) {
+  if (!entries.empty()) add_run(next, std::move(entries), threads);
   write_version_copy(next, next.bytes_added);
 }
 
@@ -164,13 +168,50 @@ void BranchWriter::Impl::write_version_copy(Version& next, std::uint64_t before)
   set_position();
 }
 
+// Writes the note of a snapshot in the writer's thread: its flush takes as long as the hashes of some
+// hundred pages. The writer writes no other file meanwhile, unless its buffer is full.
+class BranchWriter::Impl::BackgroundNote {
+ public:
+  BackgroundNote(Impl& writer, const NameLock& claim) : writer_(writer) {
+    assert(writer.thread.idle());
+    const auto write = [this, &claim]() noexcept {
+      try {
+        writer_.write_note(claim);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    };
+    try {
+      if (writer.store.writer_policy().checkpoints.in_call) {
+        write();
+      } else {
+        writer.thread.start(write);
+      }
+    } catch (const Error&) {
+      write();  // no thread is available
+    }
+  }
+  ~BackgroundNote() { writer_.thread.wait_idle(); }
+  BackgroundNote(const BackgroundNote&) = delete;
+  BackgroundNote& operator=(const BackgroundNote&) = delete;
+
+  void finish() {
+    writer_.thread.wait_idle();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+ private:
+  Impl& writer_;
+  std::exception_ptr failure_;
+};
+
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
 // that this commit has written. Of the journal's commits, what a push has staged is not written
 // again, unless this commit has used the packs already. REQUIRES: no background, and `target` is the
 // head or its successor.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written, const CommittedPages* committed,
-                                    const NameLock* snapshot) {
+                                    const NewSnapshot* snapshot) {
   assert(background == nullptr);
   assert(target.sequence == head.sequence || target.sequence == head.sequence + 1);
   assert(target.branch_id == head.branch_id && target.runs == head.runs);
@@ -188,9 +229,18 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   checkpointing = true;
   try {
     if (staged.has_value()) continue_from(*staged, next);
-    write_checkpoint(next, pieces, std::move(written), committed, dedup, threads);
+    auto entries = write_changes(next, pieces, std::move(written), committed, dedup, threads);
+    std::optional<Signing> signing;
+    if (snapshot != nullptr && !snapshot->key.empty()) {
+      BackgroundNote note(*this, snapshot->claim);
+      signing = begin_signing(snapshot->key, snapshot->claim.name(), next);
+      write_tree(next, entries, committed, *signing, threads);
+      note.finish();
+    }
+    write_map(next, std::move(entries), threads);
     if (snapshot != nullptr) {
-      start_epoch_at_snapshot(*snapshot, next);
+      if (!signing.has_value()) write_note(snapshot->claim);
+      start_epoch_at_snapshot(snapshot->claim, next, signing.has_value() ? &*signing : nullptr);
     } else {
       journal->start_epoch(next);
     }
@@ -226,24 +276,28 @@ void BranchWriter::Impl::continue_from(const StagedCommits& staged, Version& nex
   chains.clear();
 }
 
+void BranchWriter::Impl::write_note(const NameLock& claim) const {
+  write_snapshot_note(store, name, {head.branch_id, journal->epoch(), claim.name()});
+}
+
 // Publishes `version` as a snapshot and starts an epoch whose base it is. On return, `version` is that
 // base. The ref file is the commit point of both (store/catalog/snapshots/snapshot_note.hpp). After an error the
-// name is free, unless a sync failed. REQUIRES: the records of the version are synced.
-void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version) {
+// name is free, unless a sync failed. REQUIRES: the records of the version are synced, and write_note().
+void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version& version,
+                                                 const Signing* signing) {
   format::SnapshotRef ref;
   ref.branch = name;
   ref.created_ns = base::wall_clock_ns();
   ref.name = claim.name();
   ref.version = version;
-  sign(ref);
-  version = ref.version;
-  write_snapshot_note(store, name, {version.branch_id, journal->epoch(), claim.name()});
+  if (signing != nullptr) sign_statement(store, *signing, ref);
   try {
     store.create_snapshot(claim, ref);
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists && has_snapshot(store, claim.name())) poison = e.what();
     throw;
   }
+  if (signing != nullptr) signed_last = std::move(ref);
   version = base_after_snapshot(std::move(version), claim.name());
   try {
     journal->start_epoch(version);
@@ -331,7 +385,11 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
   Version version = w.head;
   version.message = message;
   try {
-    w.start_epoch_at_snapshot(claim, version);
+    const base::Secret key = signing_key_for(w.store, w.name);
+    auto signing = w.begin_signing(key, claim.name(), version);
+    if (signing.has_value()) w.write_tree_of_head(version, *signing);
+    w.write_note(claim);
+    w.start_epoch_at_snapshot(claim, version, signing.has_value() ? &*signing : nullptr);
     w.dedup.leave(true);
   } catch (const std::exception& e) {
     w.dedup.leave(false);

@@ -12,8 +12,25 @@
 #include "store/packs/io_cost.hpp"
 #include "store/packs/record/pack_writer.hpp"
 #include "store/page_map/overlay.hpp"
+#include "store/signature/signed_versions.hpp"
 
 namespace vellum::store {
+
+// The signature of a snapshot in the making.
+struct Signing {
+  const base::Secret* key = nullptr;
+  std::optional<format::SnapshotRef> parent;  // the signed version before it
+  format::VersionSignature signature;         // but for that of the statement
+};
+
+// The snapshot that a checkpoint is to be.
+struct NewSnapshot {
+  const NameLock& claim;
+  const base::Secret& key;  // empty: it is not signed
+};
+
+// Signs the ref. REQUIRES: it has all signed facts, and `signing` the root.
+void sign_statement(const PackStore& store, const Signing& signing, format::SnapshotRef& ref);
 
 struct BranchWriter::Impl {
   StoreDirectory& store;
@@ -31,6 +48,8 @@ struct BranchWriter::Impl {
   KnownChains chains;                        // of `checkpointed`
   bool checkpointing = false;                // `chains` may be ahead of it
   Dedup dedup;                               // active during a large commit
+  std::optional<format::SnapshotRef> signed_last;  // by this writer, and published
+  KeptTree kept_tree;                              // of `signed_last`, as the pages are stored
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused
 
@@ -55,18 +74,32 @@ struct BranchWriter::Impl {
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr,
-                  const NameLock* snapshot = nullptr);
+                  const NewSnapshot* snapshot = nullptr);
   // Those of the journal's commits up to this sequence that a push has staged.
   std::optional<StagedCommits> staged_commits(std::uint64_t sequence) const;
   // Moves the last checkpoint of the next write_checkpoint() to the staged commits.
   void continue_from(const StagedCommits& staged, format::Version& next);
   void accept(format::Version next);
-  void start_epoch_at_snapshot(const NameLock& claim, format::Version& version);
+  void write_note(const NameLock& claim) const;
+  class BackgroundNote;
+  void start_epoch_at_snapshot(const NameLock& claim, format::Version& version,
+                               const Signing* signing);
   // In signing.cpp.
-  void sign(format::SnapshotRef& ref);
-  format::TreeHash write_tree(format::Version& version,
-                              const std::optional<format::SnapshotRef>& parent,
-                              const base::Ed25519Public& key);
+  std::optional<Signing> begin_signing(const base::Secret& key, const std::string& snapshot,
+                                       const format::Version& version) const;
+  // Appends the tree's changed pages to the pack, and their entries. `entries` are those of the version
+  // in no run yet; they may become a run of the version. `committed` has pages of the version.
+  void write_tree(format::Version& version, std::vector<format::MapEntry>& entries,
+                  const CommittedPages* committed, Signing& signing, EncodingThreads& threads);
+  // The same for a version that is in packs, and syncs the pack.
+  void write_tree_of_head(format::Version& version, Signing& signing);
+  format::TreeHash write_tree_pages(const format::Version& version,
+                                    std::span<const TreeLeaf> leaves, const Signing& signing,
+                                    std::vector<format::MapEntry>& entries,
+                                    EncodingThreads& threads);
+  std::optional<OpenSigned> take_tree_before(const format::Version& version,
+                                             const Signing& signing);
+  bool is_signed_last(const format::SnapshotRef& ref) const;
   void withdraw_snapshot(const NameLock& claim, const char* reason) noexcept;
   // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). REQUIRES: `last` has the
   // runs of the last checkpoint.
@@ -75,9 +108,14 @@ struct BranchWriter::Impl {
                                              std::vector<format::MapEntry> written,
                                              const CommittedPages* committed, Dedup& known,
                                              EncodingThreads& threads);
-  void write_checkpoint(format::Version& next, const std::vector<const PageWrites*>& pieces,
-                        std::vector<format::MapEntry> written, const CommittedPages* committed,
-                        Dedup& known, EncodingThreads& threads);
+  // A checkpoint: its records, whose entries it returns; then their run, and a sync of the packs.
+  std::vector<format::MapEntry> write_changes(format::Version& next,
+                                              const std::vector<const PageWrites*>& pieces,
+                                              std::vector<format::MapEntry> written,
+                                              const CommittedPages* committed, Dedup& known,
+                                              EncodingThreads& threads);
+  void write_map(format::Version& next, std::vector<format::MapEntry> entries,
+                 EncodingThreads& threads);
   void write_hashes(const Dedup& known);
   void write_version_copy(format::Version& next, std::uint64_t bytes_added_before);
   void add_run(format::Version& next, std::vector<format::MapEntry> entries,

@@ -346,7 +346,12 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
   c.check(info);
   // What the branch does not accept as a snapshot is not committed, either.
-  if (snapshot != nullptr) static_cast<void>(signing_key_for(w.store, w.name));
+  base::Secret key;
+  std::optional<NewSnapshot> named;
+  if (snapshot != nullptr) {
+    key = signing_key_for(w.store, w.name);
+    named.emplace(NewSnapshot{*snapshot, key});
+  }
 
   CommitCost cost;
   try {
@@ -355,7 +360,7 @@ CommitCost BranchWriter::Commit::finish(const CommitInfo& info, bool checkpoint,
       w.settle_background();
       Version next = w.head;
       advance(next, info);
-      w.checkpoint(next, c.pieces, std::move(c.written), committed, snapshot);
+      w.checkpoint(next, c.pieces, std::move(c.written), committed, named ? &*named : nullptr);
     }
   } catch (const std::exception& e) {
     c.note_failure(e);  // the records in packs are dropped, so a second try would lack them

@@ -1,15 +1,15 @@
 // store/branch/signing.cpp: the signature of a snapshot, and the pages of its hash tree.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <iterator>
 #include <vector>
 
 #include "base/fail.hpp"
-#include "base/memory/zeros.hpp"
 #include "store/branch/branch_writer_impl.hpp"
+#include "store/branch/checkpoint/page_difference.hpp"
 #include "store/catalog/signing_key.hpp"
-#include "store/packs/encode/block_encoder.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/signature/signed_versions.hpp"
 #include "store/signature/tree_update.hpp"
@@ -29,72 +29,47 @@ namespace {
 class TreePieces {
  public:
   using WriteBlocks = std::function<void(std::vector<PageBlock>&& blocks)>;
-  TreePieces(const format::Encoding& encoding, const PageSource& now, base::Compressor& compressor,
-             WriteBlocks write)
-      : now_(now), compressor_(compressor), blocks_(encoding), write_(std::move(write)) {
+  TreePieces(const format::Encoding& encoding, const PageSource& stored,
+             base::Compressor& compressor, WriteBlocks write)
+      : stored_(stored), write_(std::move(write)) {
     const std::size_t most = std::max<std::size_t>(encoding.block_bytes / kPageBytes, 1);
-    block_pages_ = std::min<std::size_t>(most, 16);
+    levels_.reserve(format::kStoredLevels);
+    for (unsigned level = 0; level < format::kStoredLevels; ++level)
+      levels_.emplace_back(encoding, compressor, std::min<std::size_t>(most, 16));
   }
 
-  void add(unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-    const PageNumber page = format::tree_page(level, number);
-    const auto* const bytes = reinterpret_cast<const std::byte*>(nodes.data());
-    std::array<std::byte, kPageBytes> old;
-    now_.read(page, 1, old.data());
-    if (std::memcmp(old.data(), bytes, kPageBytes) == 0) return;
-    Level& l = levels_[level];
-    if (base::is_zero({bytes, kPageBytes})) {
-      l.writes.zeros.push_back(page);
-      return;
+  void add(const ChangedTreePage& changed) {
+    const PageNumber page = format::tree_page(changed.level, changed.number);
+    TreeNodes read;
+    const TreeNodes* before = changed.before;
+    if (before == nullptr) {
+      stored_.read(page, 1, reinterpret_cast<std::byte*>(read.data()));
+      before = &read;
     }
-    if (l.writes.deltas.add_difference(page, old.data(), bytes)) {
-      if (l.writes.deltas.last_cost_bytes() <= kMaxDeltaCostBytes) return;
-      l.writes.deltas.pop_back();
-    }
-    l.pages.push_back(page);
-    l.raw.insert(l.raw.end(), bytes, bytes + kPageBytes);
-    if (l.pages.size() == block_pages_) pack(l);
+    PageDifference& level = levels_[changed.level];
+    level.add(page, std::as_bytes(std::span(*before)).data(), std::as_bytes(changed.nodes).data());
+    if (level.blocks().size() >= kBlocksAtOnce) write_(std::exchange(level.blocks(), {}));
   }
   void add_zero(PageNumber page) { cleared_.zeros.push_back(page); }
 
-  // Called once. All but the blocks that were passed on.
-  std::vector<const PageWrites*> finish() {
-    std::vector<const PageWrites*> out;
-    for (Level& l : levels_) {
-      if (!l.pages.empty()) pack(l);
-      if (!l.writes.deltas.empty() || !l.writes.zeros.empty()) out.push_back(&l.writes);
+  // Called once. All but the blocks, which are passed on.
+  std::vector<PageWrites> finish() {
+    std::vector<PageWrites> out;
+    for (PageDifference& level : levels_) {
+      PageWrites writes = level.take();
+      if (!writes.blocks.empty()) write_(std::exchange(writes.blocks, {}));
+      if (!writes.deltas.empty() || !writes.zeros.empty()) out.push_back(std::move(writes));
     }
-    if (!cleared_.zeros.empty()) out.push_back(&cleared_);
-    if (!packed_.empty()) write_(std::move(packed_));
+    if (!cleared_.zeros.empty()) out.push_back(std::move(cleared_));
     return out;
   }
 
  private:
   static constexpr std::size_t kBlocksAtOnce = 64;
-  struct Level {
-    PageWrites writes;  // deltas and zeros
-    std::vector<PageNumber> pages;
-    std::vector<std::byte> raw;  // of `pages`
-  };
-  void pack(Level& l) {
-    auto payload = blocks_.encode(compressor_, l.raw);
-    PageBlock& block = packed_.emplace_back();
-    block.pages = std::exchange(l.pages, {});
-    block.codec = payload.codec;
-    block.stored = std::move(payload.stored);
-    block.hash = std::move(payload.hash);
-    l.raw.clear();
-    if (packed_.size() == kBlocksAtOnce) write_(std::exchange(packed_, {}));
-  }
-
-  const PageSource& now_;
-  base::Compressor& compressor_;
-  BlockEncoder blocks_;
+  const PageSource& stored_;
   const WriteBlocks write_;
-  std::size_t block_pages_ = 1;
-  std::array<Level, format::kStoredLevels> levels_;
+  std::vector<PageDifference> levels_;
   PageWrites cleared_;
-  std::vector<PageBlock> packed_;
 };
 
 // The pages of trees in the version, ascending.
@@ -109,73 +84,70 @@ std::vector<PageNumber> tree_pages_of(const PageSource& now) {
   return out;
 }
 
-// The signed version whose tree the version may still have. One that another key has signed says
-// nothing about the content that this key signs.
-std::optional<OpenSigned> tree_before(StoreDirectory& store,
-                                      const std::optional<SnapshotRef>& parent,
-                                      const Version& version, const base::Ed25519Public& key) {
-  if (!parent.has_value() || parent->signature->key != key) return std::nullopt;
-  OpenSigned before = open_signed(store, parent->name);
-  if (!(before.ref == *parent) || parent->version.region_bytes > version.region_bytes) {
-    return std::nullopt;
-  }
-  return before;
-}
-
-TreeHash new_tree(const Version& version, const PageSource& now, TreePieces& pieces) {
+// Without an earlier one. Its pages that are no longer needed become zero.
+TreeHash new_tree(const Version& version, const PageSource& stored,
+                  std::span<const TreeLeaf> leaves, KeptTree& kept, TreePieces& pieces) {
   std::vector<PageNumber> fresh, stale;
-  const TreeHash root = root_of_content(
-      now, version.region_bytes, [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-        fresh.push_back(format::tree_page(level, number));
-        pieces.add(level, number, nodes);
-      });
+  const auto visit = [&](const ChangedTreePage& changed) {
+    fresh.push_back(format::tree_page(changed.level, changed.number));
+    pieces.add(changed);
+  };
+  const TreeHash root = root_of_content(stored, version.region_bytes, visit, leaves, &kept);
   std::ranges::sort(fresh);
-  std::ranges::set_difference(tree_pages_of(now), fresh, std::back_inserter(stale));
+  std::ranges::set_difference(tree_pages_of(stored), fresh, std::back_inserter(stale));
   for (const PageNumber page : stale) pieces.add_zero(page);
   return root;
 }
 
-}  // namespace
+// 40 bytes a leaf: 10 MiB, for 1 GiB of pages.
+constexpr std::size_t kMaxLeaves = std::size_t{1} << 18;
+constexpr std::size_t kLeavesAtOnce = 16;
 
-// Writes what has changed in the tree since the signed version before. Without that version, or if the
-// stored tree is not that version's, computes the tree from the whole content.
-TreeHash BranchWriter::Impl::write_tree(Version& version, const std::optional<SnapshotRef>& parent,
-                                        const base::Ed25519Public& key) {
-  const std::shared_ptr<PageSource> now = open_with_tree(store, version, label);
-  const std::uint64_t bytes_before =
-      version.bytes_added - (packs->bytes_appended() - counted_bytes);
-  EncodingThreads threads(store.pool(), packs->compressor());
-  std::vector<MapEntry> written;
-  checkpointing = true;
-  const auto write_blocks = [&](std::vector<PageBlock>&& blocks) {
-    std::vector<const PageBlock*> all;
-    for (const PageBlock& block : blocks) all.push_back(&block);
-    append_blocks(all, *packs, encoding, dedup, threads, written);
-  };
-  std::optional<TreePieces> pieces;
-  pieces.emplace(encoding, *now, packs->compressor(), write_blocks);
-  std::optional<TreeHash> root;
-  if (const auto before = tree_before(store, parent, version, key)) {
-    root = root_after(*before, *now, *now, version,
-                      [&](const auto&... page) { pieces->add(page...); });
-  }
-  if (!root.has_value()) {
-    written.clear();  // no map names these records
-    pieces.emplace(encoding, *now, packs->compressor(), write_blocks);
-    root = new_tree(version, *now, *pieces);
-  }
-  const auto changed = pieces->finish();
-  if (changed.empty() && written.empty()) return *root;
-  checkpointed = now;  // the deltas of tree pages are against these
-  auto entries = write_pieces(version, changed, std::move(written), nullptr, dedup, threads);
-  chains.depths.update(entries);
-  if (!entries.empty()) add_run(version, std::move(entries), threads);
-  write_version_copy(version, bytes_before);
-  checkpointed.reset();
-  return *root;
+// The pages of the entries, with the leaves of zero pages.
+std::optional<std::vector<TreeLeaf>> pages_of(std::span<const MapEntry> entries,
+                                              std::vector<std::size_t>& not_zero) {
+  std::vector<TreeLeaf> out;
+  bool too_many = false;
+  for_each_newest(entries, [&](const MapEntry& e, PageNumber first, PageNumber end) {
+    too_many = too_many || end - first > kMaxLeaves - out.size();
+    for (PageNumber page = first; page < end && !too_many; ++page) {
+      if (e.kind != format::PageKind::zero) not_zero.push_back(out.size());
+      out.push_back({page, format::kZeroSubtree});
+    }
+  });
+  if (too_many) return std::nullopt;
+  return out;
 }
 
-namespace {
+// The leaves of the pages of these entries. nullopt: not all of them are in memory.
+std::optional<std::vector<TreeLeaf>> leaves_in_memory(std::span<const MapEntry> entries,
+                                                      const CommittedPages* committed,
+                                                      base::ThreadPool& pool) {
+  std::vector<std::size_t> not_zero;
+  auto leaves = pages_of(entries, not_zero);
+  if (!leaves.has_value() || (committed == nullptr && !not_zero.empty())) return std::nullopt;
+  std::atomic<bool> is_missing = false;
+  const auto hash_some = [&](std::size_t share, std::size_t) {
+    std::array<std::byte, kPageBytes> content;
+    const std::size_t end = std::min(not_zero.size(), (share + 1) * kLeavesAtOnce);
+    for (std::size_t i = share * kLeavesAtOnce; i < end && !is_missing; ++i) {
+      TreeLeaf& leaf = (*leaves)[not_zero[i]];
+      if (committed->copy_page(leaf.page, content.data())) {
+        leaf.stored = format::stored_leaf(content);
+      } else {
+        is_missing = true;
+      }
+    }
+  };
+  const std::size_t shares = (not_zero.size() + kLeavesAtOnce - 1) / kLeavesAtOnce;
+  if (shares <= 1) {
+    for (std::size_t share = 0; share < shares; ++share) hash_some(share, 0);
+  } else {
+    pool.parallel_for(shares, hash_some);
+  }
+  if (is_missing) return std::nullopt;
+  return leaves;
+}
 
 // Of a parent that somebody has forged, nothing is taken.
 void require_parent(const PackStore& store, const SnapshotRef& parent) {
@@ -188,29 +160,136 @@ void require_parent(const PackStore& store, const SnapshotRef& parent) {
 
 }  // namespace
 
-void BranchWriter::Impl::sign(SnapshotRef& ref) {
-  const base::Secret key = signing_key_for(store, ref.branch);
-  if (key.empty()) return;
-  with_context(label, [&] {
-    if (ref.version.region_bytes > format::kMaxSignedRegionBytes) {
+// The order is assigned when a snapshot is published.
+bool BranchWriter::Impl::is_signed_last(const SnapshotRef& ref) const {
+  if (!signed_last.has_value()) return false;
+  SnapshotRef last = *signed_last;
+  last.order = ref.order;
+  return last == ref;
+}
+
+std::optional<Signing> BranchWriter::Impl::begin_signing(const base::Secret& key,
+                                                         const std::string& snapshot,
+                                                         const Version& version) const {
+  if (key.empty()) return std::nullopt;
+  return with_context(label, [&] {
+    if (version.region_bytes > format::kMaxSignedRegionBytes) {
       fail(Errc::unsupported, "snapshot '{}': a region of {} bytes is too large to be signed",
-           ref.name, ref.version.region_bytes);
+           snapshot, version.region_bytes);
     }
-    const auto parent = newest_signed(store, ref.version.parent);
-    format::VersionSignature signature;
-    signature.key = base::ed25519_public(key);
-    if (parent.has_value()) {
-      require_parent(store, *parent);
-      signature.parent_name = parent->name;
-      signature.parent = base::sha256(statement_of(store, *parent));
-      signature.number = parent->signature->number + 1;
+    Signing out{&key, newest_signed(store, version.parent), {}};
+    out.signature.key = base::ed25519_public(key);
+    if (const auto& parent = out.parent; parent.has_value()) {
+      if (!is_signed_last(*parent)) require_parent(store, *parent);
+      out.signature.parent_name = parent->name;
+      out.signature.parent = base::sha256(statement_of(store, *parent));
+      out.signature.number = parent->signature->number + 1;
     }
-    signature.root = write_tree(ref.version, parent, signature.key);
-    ref.signature = signature;
-    ref.signature->signature = base::ed25519_sign(key, statement_of(store, ref));
+    return std::optional(std::move(out));
   });
 }
 
-void BranchWriter::sign(SnapshotRef& ref) { impl_->sign(ref); }
+void sign_statement(const PackStore& store, const Signing& signing, SnapshotRef& ref) {
+  ref.signature = signing.signature;
+  ref.signature->signature = base::ed25519_sign(*signing.key, statement_of(store, ref));
+}
+
+// The signed version whose tree the version may still have. One that another key has signed says
+// nothing about the content that this key signs. Of one that this writer has signed itself, it knows
+// the ref, and the kept pages are those of its tree.
+std::optional<OpenSigned> BranchWriter::Impl::take_tree_before(const Version& version,
+                                                               const Signing& signing) {
+  const auto& parent = signing.parent;
+  const bool is_own = parent.has_value() && is_signed_last(*parent);
+  const bool is_exchanged =
+      !is_own && parent.has_value() && signed_last.has_value() && signed_last->name == parent->name;
+  signed_last.reset();  // from here on, the kept pages are those of the next tree
+  if (!is_own) kept_tree.clear();
+  if (!parent.has_value() || is_exchanged || parent->signature->key != signing.signature.key ||
+      parent->version.region_bytes > version.region_bytes) {
+    return std::nullopt;
+  }
+  if (is_own && parent->version.runs == version.runs) return OpenSigned{*parent, nullptr};
+  OpenSigned before = open_signed(store, parent->name);
+  if (before.ref == *parent) return before;
+  return std::nullopt;
+}
+
+// Adds the entries of the tree's changed pages to `entries`. Without the signed version before, or if
+// the stored tree is not that version's, computes the tree from the whole content. REQUIRES: the runs
+// of `version` are those of the last checkpoint; the content of all other pages is in `leaves`.
+TreeHash BranchWriter::Impl::write_tree_pages(const Version& version,
+                                              std::span<const TreeLeaf> leaves,
+                                              const Signing& signing,
+                                              std::vector<MapEntry>& entries,
+                                              EncodingThreads& threads) {
+  const PageSource& stored = last_checkpointed(version);
+  std::vector<MapEntry> written;
+  std::optional<TreePieces> pieces;
+  const auto begin = [&] {
+    written.clear();  // no map names these records
+    pieces.emplace(encoding, stored, packs->compressor(), [&](std::vector<PageBlock>&& blocks) {
+      std::vector<const PageBlock*> all;
+      for (const PageBlock& block : blocks) all.push_back(&block);
+      append_blocks(all, *packs, encoding, dedup, threads, written);
+    });
+  };
+  begin();
+  std::optional<TreeHash> root;
+  if (const auto before = take_tree_before(version, signing)) {
+    root = root_after(*before, {stored, stored, leaves, &kept_tree}, version,
+                      [&](const ChangedTreePage& changed) { pieces->add(changed); });
+  }
+  if (!root.has_value()) {
+    begin();
+    kept_tree.clear();
+    root = new_tree(version, stored, leaves, kept_tree, *pieces);
+  }
+  const std::vector<PageWrites> changed = pieces->finish();
+  if (changed.empty() && written.empty()) return *root;
+  std::vector<const PageWrites*> all;
+  append_pointers(changed, all);
+  auto added = write_pieces(version, all, std::move(written), nullptr, dedup, threads);
+  chains.depths.update(added);
+  entries.insert(entries.end(), added.begin(), added.end());
+  return *root;
+}
+
+void BranchWriter::Impl::write_tree(Version& version, std::vector<MapEntry>& entries,
+                                    const CommittedPages* committed, Signing& signing,
+                                    EncodingThreads& threads) {
+  auto leaves = leaves_in_memory(entries, committed, store.pool());
+  if (!leaves.has_value()) {  // read back, from a run of its own
+    add_run(version, std::exchange(entries, {}), threads);
+    packs->sync();
+    checkpointed.reset();
+    leaves.emplace();
+  }
+  with_context(label, [&] {
+    signing.signature.root = write_tree_pages(version, *leaves, signing, entries, threads);
+  });
+}
+
+void BranchWriter::Impl::write_tree_of_head(Version& version, Signing& signing) {
+  const std::uint64_t bytes_before =
+      version.bytes_added - (packs->bytes_appended() - counted_bytes);
+  EncodingThreads threads(store.pool(), packs->compressor());
+  std::vector<MapEntry> entries;
+  checkpointing = true;
+  write_tree(version, entries, nullptr, signing, threads);
+  if (entries.empty()) return;
+  add_run(version, std::move(entries), threads);
+  write_version_copy(version, bytes_before);
+  checkpointed.reset();
+}
+
+void BranchWriter::sign(SnapshotRef& ref) {
+  Impl& w = *impl_;
+  const base::Secret key = signing_key_for(w.store, ref.branch);
+  auto signing = w.begin_signing(key, ref.name, ref.version);
+  if (!signing.has_value()) return;
+  w.write_tree_of_head(ref.version, *signing);
+  sign_statement(w.store, *signing, ref);
+}
 
 }  // namespace vellum::store

@@ -45,17 +45,16 @@ std::optional<SnapshotRef> read_if_whole(const PackStore& store, const std::stri
 std::optional<PageNumber> first_wrong_page(const OpenSigned& now) {
   std::optional<PageNumber> wrong;
   const std::uint64_t bytes = now.ref.version.region_bytes;
-  root_of_content(*now.source, bytes,
-                  [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-                    if (level != 0 || wrong.has_value()) return;
-                    for (std::size_t i = 0; i < nodes.size(); ++i) {
-                      const std::uint64_t page = number * kNodesPerTreePage + i;
-                      if (format::actual_node(nodes[i], 0) != stored_node(*now.source, 0, page)) {
-                        wrong = page;
-                        return;
-                      }
-                    }
-                  });
+  root_of_content(*now.source, bytes, [&](const ChangedTreePage& changed) {
+    if (changed.level != 0 || wrong.has_value()) return;
+    for (std::size_t i = 0; i < changed.nodes.size(); ++i) {
+      const std::uint64_t page = changed.number * kNodesPerTreePage + i;
+      if (format::actual_node(changed.nodes[i], 0) != stored_node(*now.source, 0, page)) {
+        wrong = page;
+        return;
+      }
+    }
+  });
   return wrong;
 }
 
@@ -105,20 +104,25 @@ OpenSigned open_signed(StoreDirectory& store, const std::string& name) {
 }
 
 // Pages behind the end of the smaller region are in no root before, whatever both page maps say.
-std::optional<TreeHash> root_after(const OpenSigned& before, const PageSource& tree,
-                                   const PageSource& now, const format::Version& version,
-                                   VisitTreePage visit) {
+std::optional<TreeHash> root_after(const OpenSigned& before, const TreeInput& input,
+                                   const format::Version& version, VisitTreePage visit) {
   const std::uint64_t bytes = before.ref.version.region_bytes;
   const PageNumber end = format::pages_in(bytes);
-  TreeUpdate update({tree, bytes, before.ref.signature->root}, version.region_bytes,
-                    std::move(visit));
-  ResolvedVersion then = resolved(SnapshotRef(before.ref)), later;
-  later.version = version;
-  for (const auto& range : ranges_that_may_differ(*before.source, then, now, later)) {
-    if (range.first < end)
-      update.set_content(now, {range.first, std::min(range.count, end - range.first)});
+  TreeUpdate update({input.tree, bytes, before.ref.signature->root}, version.region_bytes,
+                    std::move(visit), input.kept);
+  std::vector<format::PageRange> ranges;
+  if (before.source != nullptr) {
+    ResolvedVersion then = resolved(SnapshotRef(before.ref)), later;
+    later.version = version;
+    ranges = ranges_that_may_differ(*before.source, then, input.content, later);
   }
-  update.set_content(now, {end, format::pages_in(version.region_bytes) - end});
+  auto leaves = input.leaves;
+  for (const auto& range : ranges) {
+    if (range.first >= end) continue;
+    update.set_content(input.content, {range.first, std::min(range.count, end - range.first)},
+                       leaves);
+  }
+  update.set_content(input.content, {end, format::pages_in(version.region_bytes) - end}, leaves);
   return update.finish();
 }
 
@@ -186,7 +190,7 @@ bool SignatureChecker::follows_checked(const OpenSigned& now) const {
     return false;
   }
   try {
-    return root_after(*checked_, *checked_->source, *now.source, now.ref.version, nullptr) ==
+    return root_after(*checked_, {*checked_->source, *now.source}, now.ref.version, nullptr) ==
            now.ref.signature->root;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;

@@ -36,12 +36,19 @@ struct OpenSigned {
 };
 OpenSigned open_signed(StoreDirectory& store, const std::string& name);
 
-// The root of `now`, a version of the same region that has not shrunk, from what differs from `before`.
-// REQUIRES: the content of `before` is what its root is of. `tree` has the tree of `before`; nullopt: it
-// has another one, or a forged one, and what was visited means nothing.
-std::optional<format::TreeHash> root_after(const OpenSigned& before, const PageSource& tree,
-                                           const PageSource& now, const format::Version& version,
-                                           VisitTreePage visit);
+// What a tree is continued with.
+struct TreeInput {
+  const PageSource& tree;     // has the tree of the version before
+  const PageSource& content;  // of the version, but for the pages of the leaves
+  std::span<const TreeLeaf> leaves = {};
+  KeptTree* kept = nullptr;
+};
+// The root of `version`, one of the same region that has not shrunk, from what differs from `before`.
+// Without a source of `before`, only the leaves and the pages behind its end differ.
+// REQUIRES: the content of `before` is what its root is of. nullopt: its tree is another one, or a
+// forged one, and what was visited means nothing.
+std::optional<format::TreeHash> root_after(const OpenSigned& before, const TreeInput& input,
+                                           const format::Version& version, VisitTreePage visit);
 
 // Checks versions one after the other. The first one is read whole; of each later one, only what
 // differs from the one before.

@@ -38,29 +38,33 @@ bool has_tree(PackStore& store, const format::Version& version) {
   return source->zeros_from(format::kFirstTreePage, format::kMaxTreePages) < format::kMaxTreePages;
 }
 
-TreeUpdate::TreeUpdate(std::uint64_t region_bytes, VisitTreePage visit)
+TreeUpdate::TreeUpdate(std::uint64_t region_bytes, VisitTreePage visit, KeptTree* kept)
     : pages_(format::pages_in(region_bytes)),
       depth_(format::tree_depth(region_bytes)),
       top_(format::top_level(depth_)),
-      visit_(std::move(visit)) {
+      visit_(std::move(visit)),
+      kept_(kept) {
   assert(region_bytes <= format::kMaxSignedRegionBytes);
+  assert(kept == nullptr || kept->size() == 0);
 }
 
 // With another depth, the first page of each level counts as changed: its subtree may have got a
 // parent.
-TreeUpdate::TreeUpdate(const StoredTree& before, std::uint64_t region_bytes, VisitTreePage visit)
+TreeUpdate::TreeUpdate(const StoredTree& before, std::uint64_t region_bytes, VisitTreePage visit,
+                       KeptTree* kept)
     : before_(before),
       pages_(format::pages_in(region_bytes)),
       depth_(format::tree_depth(region_bytes)),
       top_(format::top_level(depth_)),
-      visit_(std::move(visit)) {
+      visit_(std::move(visit)),
+      kept_(kept) {
   assert(before.region_bytes <= region_bytes && region_bytes <= format::kMaxSignedRegionBytes);
   if (format::tree_depth(before.region_bytes) != depth_) open(0, 0);
 }
 
 void TreeUpdate::set(PageNumber page, const TreeHash& stored_leaf) {
   assert(page < pages_);
-  at(0, page / kNodesPerTreePage).nodes[page % kNodesPerTreePage] = stored_leaf;
+  at(0, page / kNodesPerTreePage).page->set(page % kNodesPerTreePage, stored_leaf);
 }
 
 TreeUpdate::Level& TreeUpdate::at(unsigned level, std::uint64_t number) {
@@ -76,7 +80,13 @@ void TreeUpdate::open(unsigned level, std::uint64_t number) {
   if (level < top_) at(level + 1, number / kNodesPerTreePage);
   l.open = true;
   l.number = number;
-  l.nodes = l.before = {};
+  l.page = kept_ != nullptr ? kept_->take(format::tree_page(level, number)) : nullptr;
+  if (l.page != nullptr) {
+    std::ranges::copy(l.page->nodes(), l.before.begin());
+    return;
+  }
+  l.page = std::make_unique<TreePage>();
+  l.before = {};
   if (!before_.has_value()) return;
   l.before = read_nodes(before_->source, level, number);
   use_checked(level, number);
@@ -92,30 +102,39 @@ void TreeUpdate::use_checked(unsigned level, std::uint64_t number) {
   if (!is_there) return;
   if (level == top) {
     const std::size_t count = std::size_t{1} << (depth - height);
-    std::copy_n(l.before.begin(), count, l.nodes.begin());
-    const TreeHash node = format::stored_subtree(std::span(l.nodes).first(count), height);
+    l.page->load(std::span(l.before).first(count));
+    const TreeHash& node = l.page->root(count, height);
     is_forged_ |= format::actual_node(node, depth) != before_->root;
     return;
   }
-  l.nodes = l.before;
-  const TreeHash& node = levels_[level + 1].nodes[number % kNodesPerTreePage];
-  is_forged_ |= format::stored_subtree(l.nodes, height) != node;
+  l.page->load(l.before);
+  const TreeHash& node = levels_[level + 1].page->node(number % kNodesPerTreePage);
+  is_forged_ |= l.page->root(kNodesPerTreePage, height) != node;
+}
+
+// The root of the tree, or of the page's subtree.
+TreeHash TreeUpdate::root_of_page(unsigned level) {
+  const unsigned height = level * kLevelsPerTreePage;
+  const std::size_t nodes = level < top_ ? kNodesPerTreePage : std::size_t{1} << (depth_ - height);
+  return levels_[level].page->root(nodes, height);
 }
 
 void TreeUpdate::close(unsigned level) {
   if (level > 0 && levels_[level - 1].open) close(level - 1);
   Level& l = levels_[level];
   l.open = false;
-  if (visit_ && l.nodes != l.before) visit_(level, l.number, l.nodes);
-  const unsigned height = level * kLevelsPerTreePage;
-  if (level < top_) {
-    Level& above = levels_[level + 1];
-    assert(above.open && above.number == l.number / kNodesPerTreePage);
-    above.nodes[l.number % kNodesPerTreePage] = format::stored_subtree(l.nodes, height);
+  const auto nodes = l.page->nodes();
+  if (visit_ && !std::ranges::equal(nodes, l.before))
+    visit_({level, l.number, nodes, before_.has_value() ? &l.before : nullptr});
+  const TreeHash root = root_of_page(level);
+  if (kept_ != nullptr) kept_->put(format::tree_page(level, l.number), std::move(l.page));
+  if (level == top_) {
+    root_ = root;
     return;
   }
-  const std::size_t nodes = std::size_t{1} << (depth_ - height);
-  root_ = format::stored_subtree(std::span(l.nodes).first(nodes), height);
+  const Level& above = levels_[level + 1];
+  assert(above.open && above.number == l.number / kNodesPerTreePage);
+  above.page->set(l.number % kNodesPerTreePage, root);
 }
 
 std::optional<TreeHash> TreeUpdate::finish() {
@@ -132,8 +151,8 @@ std::uint64_t TreeUpdate::set_zeros(PageNumber page, std::uint64_t count) {
     const std::uint64_t leaves = std::uint64_t{1} << (level * kLevelsPerTreePage);
     if (page % leaves != 0 || count < leaves) continue;
     const std::uint64_t index = page / leaves;
-    const Level& l = at(level, index / kNodesPerTreePage);
-    if (l.nodes[index % kNodesPerTreePage] == format::kZeroSubtree) return leaves;
+    const TreePage& above = *at(level, index / kNodesPerTreePage).page;
+    if (above.node(index % kNodesPerTreePage) == format::kZeroSubtree) return leaves;
   }
   set(page, format::kZeroSubtree);
   return 1;
@@ -159,6 +178,20 @@ void TreeUpdate::set_content(const PageSource& now, const format::PageRange& ran
   }
 }
 
+void TreeUpdate::set_content(const PageSource& now, const format::PageRange& range,
+                             std::span<const TreeLeaf>& leaves) {
+  const PageNumber end = range.first + range.count;
+  PageNumber next = range.first;
+  while (!leaves.empty() && leaves.front().page < end) {
+    const TreeLeaf& leaf = leaves.front();
+    if (leaf.page > next) set_content(now, {next, leaf.page - next});
+    set(leaf.page, leaf.stored);
+    next = std::max(next, leaf.page + 1);
+    leaves = leaves.subspan(1);
+  }
+  if (next < end) set_content(now, {next, end - next});
+}
+
 TreeHash root_of_leaves(const PageSource& with_tree, std::uint64_t region_bytes) {
   TreeUpdate update(region_bytes, nullptr);
   const std::uint64_t pages = format::pages_in(region_bytes);
@@ -177,9 +210,10 @@ TreeHash root_of_leaves(const PageSource& with_tree, std::uint64_t region_bytes)
 }
 
 TreeHash root_of_content(const PageSource& content, std::uint64_t region_bytes,
-                         const VisitTreePage& visit) {
-  TreeUpdate update(region_bytes, visit);
-  update.set_content(content, {0, format::pages_in(region_bytes)});
+                         const VisitTreePage& visit, std::span<const TreeLeaf> leaves,
+                         KeptTree* kept) {
+  TreeUpdate update(region_bytes, visit, kept);
+  update.set_content(content, {0, format::pages_in(region_bytes)}, leaves);
   return *update.finish();
 }
 

@@ -19,18 +19,18 @@ class ForgedTree : public SignatureAttack {
     source.read(format::tree_page(level, number), 1, reinterpret_cast<std::byte*>(out.data()));
     return out;
   }
-  static Page tree_page(unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-    const auto* const bytes = reinterpret_cast<const std::byte*>(nodes.data());
-    return {format::tree_page(level, number), {bytes, bytes + kPageBytes}};
+  static Page tree_page(unsigned level, std::uint64_t number,
+                        std::span<const TreeHash, format::kNodesPerTreePage> nodes) {
+    const auto bytes = std::as_bytes(nodes);
+    return {format::tree_page(level, number), {bytes.begin(), bytes.end()}};
   }
   // All pages of the tree of `from`.
   std::vector<Page> tree_of(const std::string& from) {
     const OpenSigned now = open_signed(*store_, from);
     std::vector<Page> out;
-    root_of_content(*now.source, now.ref.version.region_bytes,
-                    [&](unsigned level, std::uint64_t number, const TreeNodes& nodes) {
-                      out.push_back(tree_page(level, number, nodes));
-                    });
+    root_of_content(*now.source, now.ref.version.region_bytes, [&](const ChangedTreePage& changed) {
+      out.push_back(tree_page(changed.level, changed.number, changed.nodes));
+    });
     return out;
   }
   // Replaces pages of `name`, also beyond its region's end.

@@ -5,6 +5,7 @@
 
 #include "base/crypto/ed25519.hpp"
 #include "base/files/new_file.hpp"
+#include "store/branch/checkpoint/checkpoint.hpp"
 #include "store/catalog/snapshots/refs.hpp"
 #include "store/check/check.hpp"
 #include "store/signature/sign_key.hpp"
@@ -50,12 +51,12 @@ class Signing : public ::testing::Test {
     store_->create_branch(branch, pages * kPageBytes, 0);
     writer_ = BranchWriter::open(*store_, branch);
   }
-  void snapshot(Model& model, const std::string& name) {
+  void snapshot(Model& model, const std::string& name, const CommittedPages* committed = nullptr) {
     thread_local base::Compressor compressor;
     const NameLock claim = claim_name(*store_, name);
     auto c = writer_->begin();
     c->add(model.take(4, compressor));
-    c->finish_as(claim, meta_for(model));
+    c->finish_as(claim, meta_for(model), committed);
   }
   void change(Model& model, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {

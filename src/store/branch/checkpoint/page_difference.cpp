@@ -2,76 +2,65 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "base/memory/zeros.hpp"
-#include "store/packs/encode/block_encoder.hpp"
 
 namespace vellum::store {
 
 using format::kPageBytes;
 using format::PageNumber;
 
-namespace {
+PageDifference::PageDifference(const format::Encoding& encoding, base::Compressor& compressor,
+                               std::size_t block_pages)
+    : compressor_(compressor), encoder_(encoding), block_pages_(block_pages) {
+  assert(block_pages >= 1);
+}
 
-class PageComparer {
- public:
-  PageComparer(const format::Encoding& encoding, const PageSource& source, const PageSource* before)
-      : encoding_(encoding), source_(source), before_(before) {}
-
-  PageWrites piece(std::span<const PageNumber> pages) {
-    PageWrites out;
-    PageBlock block;
-    std::vector<std::byte> raw;
-    const std::size_t block_pages = encoding_.block_bytes / kPageBytes;
-    assert(block_pages >= 1);
-    std::vector<std::byte> now(kPageBytes), old(kPageBytes);
-    for (const PageNumber page : pages) {
-      source_.read(page, 1, now.data());
-      if (before_ != nullptr) before_->read(page, 1, old.data());
-      if (now == old) continue;
-      if (base::is_zero(now)) {
-        out.zeros.push_back(page);
-        continue;
-      }
-      const bool small = out.deltas.add_difference(page, old.data(), now.data()) &&
-                         out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes;
-      if (small) continue;
-      out.deltas.pop_back();
-      block.pages.push_back(page);
-      raw.insert(raw.end(), now.begin(), now.end());
-      if (block.pages.size() == block_pages) pack(block, raw, out);
-    }
-    if (!block.pages.empty()) pack(block, raw, out);
-    return out;
+void PageDifference::add(PageNumber page, const std::byte* before, const std::byte* now) {
+  if (base::is_zero({now, kPageBytes})) {
+    if (before != nullptr && !base::is_zero({before, kPageBytes})) out_.zeros.push_back(page);
+    return;
   }
+  if (!out_.deltas.add_difference(page, before, now)) return;
+  if (out_.deltas.last_cost_bytes() <= kMaxDeltaCostBytes) return;
+  out_.deltas.pop_back();
+  pages_.push_back(page);
+  raw_.insert(raw_.end(), now, now + kPageBytes);
+  if (pages_.size() == block_pages_) pack();
+}
 
- private:
-  void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
-    assert(raw.size() == block.pages.size() * kPageBytes);
-    auto payload = BlockEncoder(encoding_).encode(compressor_, raw);
-    block.codec = payload.codec;
-    block.stored = std::move(payload.stored);
-    block.hash = std::move(payload.hash);
-    out.blocks.push_back(std::move(block));
-    block = {};
-    raw.clear();
-  }
+void PageDifference::pack() {
+  assert(raw_.size() == pages_.size() * kPageBytes);
+  auto payload = encoder_.encode(compressor_, raw_);
+  PageBlock& block = out_.blocks.emplace_back();
+  block.pages = std::exchange(pages_, {});
+  block.codec = payload.codec;
+  block.stored = std::move(payload.stored);
+  block.hash = std::move(payload.hash);
+  raw_.clear();
+}
 
-  const format::Encoding& encoding_;
-  const PageSource& source_;
-  const PageSource* const before_;
-  base::Compressor compressor_;
-};
-
-}  // namespace
+PageWrites PageDifference::take() {
+  if (!pages_.empty()) pack();
+  return std::exchange(out_, {});
+}
 
 std::vector<PageWrites> page_writes(const format::Encoding& encoding, const PageSource& source,
                                     const PageSource* before, std::span<const PageNumber> pages) {
   assert(std::ranges::is_sorted(pages));
-  PageComparer comparer(encoding, source, before);
+  base::Compressor compressor;
+  PageDifference difference(encoding, compressor, encoding.block_bytes / kPageBytes);
   std::vector<PageWrites> out;
-  for (std::size_t at = 0; at < pages.size(); at += kPagesOfAPiece)
-    out.push_back(comparer.piece(pages.subspan(at, std::min(kPagesOfAPiece, pages.size() - at))));
+  std::vector<std::byte> now(kPageBytes), old(kPageBytes);
+  for (std::size_t at = 0; at < pages.size(); at += kPagesOfAPiece) {
+    for (const PageNumber page : pages.subspan(at, std::min(kPagesOfAPiece, pages.size() - at))) {
+      source.read(page, 1, now.data());
+      if (before != nullptr) before->read(page, 1, old.data());
+      difference.add(page, old.data(), now.data());
+    }
+    out.push_back(difference.take());
+  }
   return out;
 }
 
