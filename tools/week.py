@@ -377,6 +377,15 @@ class Week:
                     content[self.dice.randrange(len(content))] ^= 1 << self.dice.randrange(8)
                     self.objects.put(key, bytes(content))
 
+    # The clone whose hold it is starts again in any case.
+    def forget_damaged_holds(self):
+        command = (self.program, "--json", "verify", self.url)
+        with contextlib.suppress(subprocess.TimeoutExpired, ValueError):
+            output = subprocess.run(command, capture_output=True, timeout=COMMAND_S).stdout
+            for damage in json.loads(output).get("damages", ()):
+                if damage["object"].startswith("holds/"):
+                    self.command("forget", self.url, "--hold", damage["object"].removeprefix("holds/"))
+
     # Replication ends, as an operator would end it before a restore; with one in three it does not.
     def disaster(self):
         kind = self.dice.choice(("lost", "replaced", "damaged"))
@@ -398,6 +407,8 @@ class Week:
         status = self.command("verify", self.url, "--read-data", expected=(0, 3, 7, 10, 11))
         if status != 0:
             self.counts["repairs"] += 1
+            if kind == "damaged":
+                self.forget_damaged_holds()
             for _ in range(MOST_TRIES):
                 status = self.command("repair", self.url, "--from", self.store, kill_in=4, expected=(0, 7, 11))
                 if status not in (None, 7):

@@ -54,10 +54,29 @@ bool has_object(const Remote& remote, const std::string& key) {
 
 }  // namespace
 
+namespace {
+
+// Of damage, not of a newer format. The object is not the remote's, or not whole.
+bool is_damaged_hold(const Error& e) {
+  return e.code() == Errc::corrupted || e.code() == Errc::invalid_argument ||
+         e.code() == Errc::wrong_key;
+}
+
+std::optional<Hold> hold_if_sound(const Remote& remote, const std::string& key) {
+  try {
+    return remote.hold(key);
+  } catch (const Error& e) {
+    if (!is_damaged_hold(e)) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
 void put_hold(const Session& session, const PieceList& pieces) {
   const Remote& remote = session.remote();
   const WriteId id = id_of_hold(session);
-  Hold hold = remote.hold(hold_key(id)).value_or(Hold{});
+  Hold hold = hold_if_sound(remote, hold_key(id)).value_or(Hold{});
   hold.id = id;
   hold.time_ns = base::wall_clock_ns();
   hold.place = place_of_store(session.store());
@@ -69,7 +88,7 @@ void put_hold(const Session& session, const PieceList& pieces) {
 
 void restore_hold(const Session& session, const PieceList& pieces) {
   if (pieces.empty()) return;
-  const auto hold = session.remote().hold(hold_key(id_of_hold(session)));
+  const auto hold = hold_if_sound(session.remote(), hold_key(id_of_hold(session)));
   const auto is_held = [&](const PieceName& piece) {
     return std::ranges::binary_search(hold->pieces, piece.content);
   };
@@ -82,7 +101,7 @@ std::vector<std::string> holds_of(const Session& session) {
   const WriteId own = id_of_hold(session), of_writer = session.file().writer;
   if (has_object(remote, hold_key(own))) out.push_back(hold_name(own));
   if (!has_object(remote, hold_key(of_writer))) return out;
-  const auto older = remote.hold(hold_key(of_writer));
+  const auto older = hold_if_sound(remote, hold_key(of_writer));
   if (older.has_value() && older->place == place_of_store(session.store())) {
     out.push_back(hold_name(of_writer));
   }
@@ -101,6 +120,23 @@ std::vector<std::string> release_holds(const Session& session) {
   return out;
 }
 
+std::optional<Hold> read_hold(const Remote& remote, const std::string& key) {
+  try {
+    return remote.hold(key);
+  } catch (const Error& e) {
+    if (!is_damaged_hold(e)) throw;
+    const std::string name = key.substr(std::string_view(kHoldPrefix).size());
+    fail(Errc::corrupted,
+         "{}; the next pull of the lazy clone whose hold it is puts it again; if that clone is "
+         "gone, "
+         "{}",
+         e.what(),
+         parse_hold_name(name).has_value()
+             ? fmt::format("`vellum forget {} --hold {}` removes it", remote.objects().url(), name)
+             : "remove this object");
+  }
+}
+
 std::vector<Hold> read_holds(const Remote& remote) {
   const auto listed = [&] { return remote.objects().list(kHoldPrefix, SIZE_MAX); };
   Attempts attempts(remote.objects());
@@ -108,7 +144,7 @@ std::vector<Hold> read_holds(const Remote& remote) {
     attempts.begin();
     std::vector<Hold> out;
     for (const ObjectInfo& object : objects) {
-      if (auto hold = remote.hold(object.key)) out.push_back(std::move(*hold));
+      if (auto hold = read_hold(remote, object.key)) out.push_back(std::move(*hold));
     }
     // A copy may have put its hold, and the original may have released the one that it relied on.
     if (objects.empty()) return out;

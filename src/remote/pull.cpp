@@ -134,7 +134,9 @@ class Pull {
  private:
   void finish() {
     require_root(store_, claim_root_, remote_.objects().url());
-    if (remembers_ || session_.remembers(newest_)) session_.note_seen(newest_);
+    const bool accepts_loss = takes_over_ && session_.number_after_loss() != 0;
+    if (remembers_ || accepts_loss || session_.remembers(newest_))
+      session_.note_seen(newest_, takes_over_);
   }
 
   // leave_newer: the remote has lost commits that the store has. note: the store has not noted that

@@ -190,12 +190,12 @@ class Push {
     if (options_.dry_run) seen_objects_.forget();  // it has counted objects as uploaded
     for (int i = 0; i < kMaxTries; ++i) {
       const bool knew_loss = session_.has_lost();
-      StoredHead newest = session_.newest_head();
+      StoredHead newest = newest_head();
       if (i == 0 && guess.has_value() && is_lost_since(guess->head, newest.head)) {
         has_lost_heads_ = true;
         if (is_cut_off(*guess, newest.head)) {
           remote_.take_back(newest.head.number);
-          newest = session_.newest_head();
+          newest = newest_head();
         }
       }
       if (!knew_loss && session_.has_lost()) seen_objects_.forget();
@@ -210,6 +210,19 @@ class Push {
   // A dry run keeps nothing in the store.
   FollowedBranches* followed(const PushRules& rules) {
     return rules.followed != nullptr || options_.dry_run ? rules.followed : &own_followed_;
+  }
+
+  // A dry run mends nothing.
+  StoredHead newest_head() {
+    if (!options_.dry_run && std::exchange(may_be_damaged_, false)) {
+      return session_.mended_newest_head();
+    }
+    try {
+      return session_.newest_head();
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted || options_.dry_run) throw;
+    }
+    return session_.mended_newest_head();
   }
 
   // Pushes with the last head that this store has seen as the base, and checks during the uploads
@@ -515,7 +528,9 @@ class Push {
     if (!tries) {
       out.push_back([&] { require_newest(remote_.newest_number() == guess.head.number); });
     }
-    if (!tries || seen_objects_.wants_look()) out.push_back([&] { look_at_guess(guess.head); });
+    if (!tries || seen_objects_.wants_look()) {
+      out.push_back([&, has_changes] { look_at_guess(guess, has_changes); });
+    }
     return out;
   }
 
@@ -529,10 +544,16 @@ class Push {
     return out;
   }
 
-  // Whether the remote has the guessed head, and that of the last look.
-  void look_at_guess(const Head& guess) {
-    require_newest(remote_.has_head(guess.id()));
-    look(guess);
+  // Whether the remote has the guessed head, and that of the last look. A push that changes nothing
+  // relies on it.
+  void look_at_guess(const StoredHead& guess, bool has_changes) {
+    if (has_changes) {
+      require_newest(remote_.has_head(guess.head.id()));
+    } else if (guess.head.number != 0 && !remote_.has_sound_head(guess)) {
+      may_be_damaged_ = true;
+      require_newest(false);
+    }
+    look(guess.head);
     require_newest(!has_lost_heads_);
   }
 
@@ -806,6 +827,7 @@ class Push {
   SeenObjects& seen_objects_;
   mutable std::map<std::string, std::uint64_t> assumed_objects_;  // see has(); with their sizes
   mutable std::set<EmbeddedObject> assumed_embedded_;
+  bool may_be_damaged_ = false;  // the newest head; set by one thread during upload()
   bool has_lost_heads_ = false;  // the remote; set by one thread during upload()
   const bool own_branches_only_, embeds_;
   const bool asks_each_;  // no later push of this process needs a listing

@@ -44,9 +44,12 @@ std::set<std::string> names_to_send(const store::StoreDirectory& store,
   return out;
 }
 
-// A push would take a damaged object for an existing one.
+// A push would take a damaged object for an existing one. A damaged hold still keeps gc from deleting
+// what a lazy clone needs.
 void remove_damaged(const Remote& remote, const std::vector<RemoteDamage>& damages) {
-  for (const RemoteDamage& damage : damages) remote.objects().remove(damage.object);
+  for (const RemoteDamage& damage : damages) {
+    if (!damage.versions.empty()) remote.objects().remove(damage.object);
+  }
 }
 
 // Pushes each version on its own: one that the remote refuses does not stop the others.
@@ -72,7 +75,7 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   if (objects == nullptr) objects = open_object_store(store.fs(), url);
   Session session(store, know_remote(store, url), objects, SlotsFrom::remote_or_store);
   objects = session.opened();
-  session.restore_superblock();
+  const bool had_bad_superblock = session.restore_superblock();
   const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();
   remote.restore_newest_head();
@@ -81,6 +84,7 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   const Remote uncached(*objects, store.store_seal());
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
+  if (had_bad_superblock) report.found.push_back({kSuperblockKey, "unusable: put again", {}});
   if (had_no_slots) report.found.push_back({kKeySlotsKey, "unusable: put again", {}});
   report.warnings = session.warnings();
   // A piece that only a damaged list has is checked in the next round, when the list is repaired.

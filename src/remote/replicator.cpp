@@ -195,7 +195,7 @@ bool Replicator::is_unchanged(const Remote& remote) const {
     return false;
   }
   const auto known = remote.cached_head();
-  return known.has_value() && remote.has_head(known->head.id());
+  return known.has_value() && remote.has_sound_head(*known);
 }
 
 // Sets lost_ to the names to push again: snapshots of the head whose objects may be lost, and all
@@ -204,7 +204,8 @@ bool Replicator::check_remote(Session& session) {
   lost_.clear();
   if (is_unchanged(session.remote())) return false;
   listed_ = Clock::now();
-  const Head head = session.newest_head().head;
+  if (seen_objects_.is_known()) session.restore_superblock();  // unknown: the push does it
+  const Head head = session.mended_newest_head().head;
   if (session.has_lost()) seen_objects_.forget();
   for (const std::string& name : store::snapshot_names(store_)) {
     if (seen_objects_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;

@@ -121,6 +121,7 @@ class Verifier {
     }
     check_pages(head);
     if (!report_.damages.empty()) leave_out_removed();
+    check_holds();
     std::sort(report_.damages.begin(), report_.damages.end(),
               [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
     return report_;
@@ -207,6 +208,17 @@ class Verifier {
       return !now.keys.contains(damage.object) &&
              (!is_named || damage.object.starts_with(kPiecePrefix));
     });
+  }
+
+  // A damaged one ends each gc.
+  void check_holds() {
+    for (const ObjectInfo& object : remote_.objects().list(kHoldPrefix, kEverything)) {
+      try {
+        read_hold(remote_, object.key);
+      } catch (const Error& e) {
+        note(object.key, e, {});
+      }
+    }
   }
 
   bool is_in_head(const PieceName& name) const {

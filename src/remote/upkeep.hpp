@@ -13,7 +13,7 @@ namespace vellum::remote {
 
 struct RemoteDamage {
   std::string object, reason;
-  std::vector<std::string> versions;  // that need it; sorted
+  std::vector<std::string> versions;  // that need it; sorted. None: it is a hold
 };
 
 struct RemoteVerifyReport {
@@ -21,8 +21,8 @@ struct RemoteVerifyReport {
   std::vector<RemoteDamage> damages;
 };
 
-// Reads the newest head and, of its versions, every list, the index of every piece and the page
-// map: each page of a version must be in the pieces of its own list. With `read_data`, reads whole
+// Reads the holds, the newest head and, of its versions, every list, the index of every piece and the
+// page map: each page of a version must be in the pieces of its own list. With `read_data`, reads whole
 // pieces and checks each record. Throws errors that are not damage of an object.
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
 

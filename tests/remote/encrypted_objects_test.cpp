@@ -256,6 +256,22 @@ TEST_F(EncryptedObjectsTest, ARemoteWithAnotherKeyInItsPlaceIsRefused) {
   EXPECT_ERRC(unlock_remote(raw_objects()), Errc::wrong_key);
 }
 
+TEST_F(EncryptedObjectsTest, ADamagedSuperblockIsPutAgainAndKeepsTheKeySlots) {
+  make(1);
+  push_all(*store);
+  exchange_secrets();
+  const auto slots = slots_there(), sound = raw_objects()->get(kSuperblockKey, 1000);
+  for (const std::size_t at : {0u, 8u, 20u, 60u}) {
+    auto damaged = sound;
+    damaged[at] ^= std::byte{1};
+    raw_objects()->put(kSuperblockKey, damaged);
+    set_key_source(test_key('x'));
+    push_all(*store);
+    EXPECT_EQ(raw_objects()->get(kSuperblockKey, 1000), sound) << at;
+    EXPECT_EQ(slots_there(), slots) << at;
+  }
+}
+
 TEST_F(EncryptedObjectsTest, ALostRemoteIsFilledAgainWithTheSameKey) {
   make(2);
   push_all(*store);

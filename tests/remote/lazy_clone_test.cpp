@@ -9,6 +9,7 @@
 #include "remote/failing_objects.hpp"
 #include "remote/holds.hpp"
 #include "remote/lazy_fixture.hpp"
+#include "remote/repair_remote.hpp"
 #include "remote/session/missing_pieces.hpp"
 #include "store/check/check.hpp"
 #include "support/child.hpp"
@@ -346,6 +347,46 @@ TEST_F(LazyCloneTest, AHoldThatCannotBeReadEndsAGc) {
   flip_byte(dir.path("r") + "/" + hold_key(holds().front().id), 60);
   EXPECT_ERRC(collect(), Errc::corrupted);
   EXPECT_EQ(pieces().size(), before);
+}
+
+TEST_F(LazyCloneTest, ADamagedHoldIsNamedAndPutAgainOrForgotten) {
+  make(2);
+  push_all(*store);
+  const auto core = clone_lazily("c");
+  const auto there = objects();
+  const Remote remote(*there, store->store_seal());
+  const std::string name = hold_name(holds().front().id), key = kHoldPrefix + name;
+  const auto held = holds().front().pieces;
+  const auto sound = there->get(key, 1u << 20);
+  for (std::size_t at = 0; at < sound.size(); at += at < 64 ? 1 : 13) {
+    auto damaged = sound;
+    damaged[at] ^= std::byte{1};
+    there->put(key, damaged);
+    const auto report = verify_remote(remote, false, nullptr);
+    ASSERT_EQ(report.damages.size(), 1u) << at;
+    EXPECT_EQ(report.damages.front().object, key);
+    EXPECT_TRUE(report.damages.front().versions.empty());
+    const std::string advice = "vellum forget " + url() + " --hold " + name;
+    EXPECT_NE(report.damages.front().reason.find(advice), std::string::npos);
+    EXPECT_ERROR(collect(), corrupted, advice);
+  }
+  // A repair does not remove it.
+  EXPECT_EQ(repair_remote(*store, url(), nullptr).left.size(), 1u);
+  EXPECT_TRUE(there->has(key, sound.size()));
+  {
+    Session session(*core, "origin");
+    pull(session, {}, nullptr);
+  }
+  ASSERT_EQ(holds().size(), 1u);
+  EXPECT_EQ(holds().front().pieces, held);
+  expect_good_remote();
+  collect();
+  // The clone is gone.
+  there->put(key, std::vector<std::byte>(sound.begin(), sound.begin() + 50));
+  EXPECT_ERRC(collect(), Errc::corrupted);
+  forget_hold(remote, name);
+  collect();
+  expect_good_remote();
 }
 
 // Between any two requests of a clone, versions are forgotten and the objects that only they needed

@@ -1,4 +1,5 @@
 // An operator's tasks with a remote: restores, retention, drills, lost and damaged buckets.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -346,6 +347,118 @@ TEST_F(OperatorTest, LostObjectsArePushedAgain) {
   expect_contents(*clone_to("c"), contents);
 }
 
+// Every bit and every length of the superblock.
+TEST_F(OperatorTest, ADamagedSuperblockIsPutAgain) {
+  make(1);
+  push_all(*store);
+  const auto sound = objects()->get(kSuperblockKey, 1000);
+  std::vector<std::vector<std::byte>> damaged;
+  for (std::size_t length = 0; length < sound.size(); length += 3) {
+    damaged.emplace_back(sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(length));
+  }
+  for (std::size_t bit = 0; bit < 8 * sound.size(); bit += bit < 128 ? 1 : 7) {
+    damaged.push_back(sound);
+    damaged.back()[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+  const std::function<void()> mends[] = {[&] {
+                                           Session session(*store, "origin");
+                                           push(session, {{}, false}, nullptr);
+                                           EXPECT_EQ(session.warnings().size(), 1u);
+                                         },
+                                         [&] {
+                                           const auto report =
+                                               repair_remote(*store, url(), nullptr);
+                                           EXPECT_EQ(report.found.size(), 1u);
+                                         },
+                                         [&] { EXPECT_TRUE(replicate(*store, url())); }};
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    objects()->put(kSuperblockKey, damaged[i]);
+    try {
+      read_superblock(*objects());
+      ADD_FAILURE() << "damage " << i;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Errc::corrupted) << "damage " << i;
+      EXPECT_THAT(e.what(), testing::HasSubstr("vellum repair"));
+    }
+    mends[i % 3]();
+    ASSERT_EQ(objects()->get(kSuperblockKey, 1000), sound) << "damage " << i;
+  }
+  // A store that has its versions, and does not know the remote.
+  const auto copy = clone_to("c");
+  remove_remote(*copy, "origin");
+  objects()->put(kSuperblockKey, damaged.back());
+  repair_remote(*copy, url(), nullptr);
+  EXPECT_EQ(objects()->get(kSuperblockKey, 1000), sound);
+}
+
+TEST_F(OperatorTest, ADamagedSuperblockIsNotReplacedByAnotherStores) {
+  make(1);
+  push_all(*store);
+  const auto sound = objects()->get(kSuperblockKey, 1000);
+  const auto other = create_store(base::posix_fs(), dir.path("o"), remote_options());
+  Line others(*other, "main", 9);
+  others.begin();
+  others.step("o0", 2, true);
+  add_remote_file(*other, "origin", url(), false);
+  EXPECT_ERRC(push_all(*other), Errc::invalid_argument);
+  EXPECT_ERRC(repair_remote(*other, url(), nullptr), Errc::invalid_argument);
+  EXPECT_EQ(objects()->get(kSuperblockKey, 1000), sound);
+  auto damaged = sound;
+  damaged[40] ^= std::byte{1};
+  objects()->put(kSuperblockKey, damaged);
+  EXPECT_ERRC(push_all(*other), Errc::invalid_argument);
+  EXPECT_ERRC(repair_remote(*other, url(), nullptr), Errc::invalid_argument);
+  EXPECT_EQ(objects()->get(kSuperblockKey, 1000), damaged);
+}
+
+// With nothing new, it is the head on which the push relies.
+TEST_F(OperatorTest, ADamagedNewestHeadIsPutAgainByAPushWithoutNews) {
+  make(2);
+  push_all(*store);
+  const std::string key = keys(kHeadPrefix).front();
+  const auto sound = objects()->get(key, 1u << 24);
+  std::vector<std::vector<std::byte>> damaged;
+  for (std::size_t at = 0; at < sound.size(); at += 11) {
+    damaged.emplace_back(sound.begin(), sound.begin() + static_cast<std::ptrdiff_t>(at));
+    damaged.push_back(sound);
+    damaged.back()[at] ^= std::byte{4};
+  }
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    objects()->put(key, damaged[i]);
+    if (i % 2 == 0) {
+      Session session(*store, "origin");
+      const PushReport report = push(session, {}, nullptr);
+      EXPECT_EQ(session.warnings().size(), 1u);
+      for (const PushedVersion& version : report.versions) EXPECT_TRUE(version.was_there);
+    } else {
+      EXPECT_TRUE(replicate(*store, url()));
+    }
+    ASSERT_EQ(keys(kHeadPrefix).front(), key);
+    ASSERT_EQ(objects()->get(key, 1u << 24), sound) << "damage " << i;
+  }
+  // Without a copy of it.
+  objects()->put(key, damaged[1]);
+  objects()->remove(kNewestKey);
+  fs::remove_all(dir.path("s") + "/remotes/cache");
+  EXPECT_ERROR(push_all(*store), corrupted, "vellum repair");
+  expect_contents(*store, contents);
+}
+
+TEST_F(OperatorTest, AStoreIsNotItsOwnRemote) {
+  make(1);
+  fs::create_directory_symlink(dir.path("s"), dir.path("link"));
+  for (const std::string& path :
+       {dir.path("s"), dir.path("s") + "/r", dir.path("link"), dir.path("link") + "/a/b",
+        dir.path("s") + "/../s/packs", dir.path("") + "."}) {
+    const std::string place = "file://" + path;
+    EXPECT_ERRC(add_remote(*store, "self", place, {}), Errc::invalid_argument);
+    EXPECT_ERRC(set_remote_url(*store, "origin", place), Errc::invalid_argument);
+    EXPECT_ERRC(know_remote(*store, place), Errc::invalid_argument);
+  }
+  EXPECT_EQ(remote_names(*store), std::vector<std::string>{"origin"});
+  add_remote(*store, "another", "file://" + dir.path("s2"), {});  // a name that only begins like it
+}
+
 TEST_F(OperatorTest, AReplicationThatStartsPushesLostObjects) {
   make(2);
   ASSERT_TRUE(replicate(*store, url()));
@@ -629,6 +742,34 @@ TEST_F(OperatorTest, AReaderNoticesAnOlderOrExchangedRemote) {
   EXPECT_TRUE(pull_newer(true).empty());  // it was said
 }
 
+TEST_F(OperatorTest, AWarningOfAnOlderRemoteAcceptsNothing) {
+  for (const bool pushes : {false, true}) {
+    SCOPED_TRACE(pushes);
+    if (!pushes) make(1);
+    push_all(*store);
+    copy_remote();
+    const auto copy = pushes ? store : clone_to("c");
+    step(pushes ? "s2" : "s1");
+    push_all(*store);
+    const auto pull_with = [&](bool only_newer, bool takes_over = false) {
+      Session session(*copy, "origin");
+      pull(session, {.take_over = takes_over, .only_newer = only_newer}, nullptr);
+      return session.warnings().size();
+    };
+    EXPECT_EQ(pull_with(true), 0u);
+    restore_remote();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_GT(pull_with(false), 0u);
+      EXPECT_ERRC(pull_with(true), Errc::untrusted);
+    }
+    pull_with(false, true);
+    EXPECT_EQ(pull_with(true), 0u);
+    step("");
+    push_all(*store);
+    EXPECT_EQ(pull_with(true), 0u);
+  }
+}
+
 // A store that pushes does the same, before it notes the loss.
 TEST_F(OperatorTest, AStoreThatPushesRefusesAnOlderRemote) {
   for (const bool is_signed : {false, true}) {
@@ -649,7 +790,7 @@ TEST_F(OperatorTest, AStoreThatPushesRefusesAnOlderRemote) {
     EXPECT_ERRC(pull_newer(true), Errc::untrusted);
     EXPECT_ERRC(pull_newer(true), Errc::untrusted);
     EXPECT_FALSE(pull_newer(false).empty());
-    EXPECT_TRUE(pull_newer(true).empty());
+    EXPECT_ERRC(pull_newer(true), Errc::untrusted);  // a warning accepts nothing
     push_all(*store);
     EXPECT_TRUE(pull_newer(true).empty());
   }

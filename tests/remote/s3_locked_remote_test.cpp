@@ -233,6 +233,18 @@ TEST_F(LockedRemoteTest, AForgedNoteIsPutAgain) {
   EXPECT_EQ(lock_note_at(remote), kLock);
 }
 
+TEST_F(LockedRemoteTest, ADamagedSuperblockIsPutOverAndLocked) {
+  make(1);
+  push_all(*store, over_s3());
+  auto bytes = over_s3()->get(kSuperblockKey, 1000);
+  const auto sound = bytes;
+  bytes[30] ^= std::byte{1};
+  over_s3()->put(kSuperblockKey, bytes);
+  repair_remote(*store, url(), nullptr, over_s3());
+  EXPECT_EQ(over_s3()->get(kSuperblockKey, 1000), sound);
+  EXPECT_TRUE(locked_less_than(kLock / 2).empty());
+}
+
 TEST_F(LockedRemoteTest, ADeletedObjectIsReported) {
   make(1);
   push_all(*store, over_s3());

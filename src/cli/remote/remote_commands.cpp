@@ -59,6 +59,7 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report,
     const remote::RemoteDamage& damage = report.damages[i];
     context.out.print_text("corrupted  {}: {}\n", printable(damage.object),
                            printable(damage.reason));
+    if (damage.versions.empty()) continue;  // a hold
     context.out.print_text("  affects  {}\n", listed(damage.versions));
     if (!mendable.has_value()) continue;
     const std::vector<std::string>& names = mendable->at(i);
@@ -217,6 +218,10 @@ int repair_remote(Context& context, const std::string& url, const std::string& f
                  sentence);
   if (report.left.empty()) return kExitOk;
   const remote::RemoteDamage& first = report.left.front();
+  if (first.versions.empty()) {  // a hold, which no store has
+    fail(Errc::corrupted, "{}: {} left, first {}", url,
+         counted(report.left.size(), "corrupted object"), first.reason);
+  }
   fail(Errc::corrupted, "{}: {} left, first {}, which {} needs and {} does not have", url,
        counted(report.left.size(), "corrupted object"), first.object, listed(first.versions),
        store->path());

@@ -57,4 +57,18 @@ SuperblockStatus decode_remote_superblock(std::span<const std::byte> bytes,
   return inner == SuperblockStatus::ok && !out.encrypted ? inner : SuperblockStatus::corrupted;
 }
 
+bool has_damaged_number(std::span<const std::byte> bytes) {
+  constexpr std::size_t kNumberBytes = sizeof(std::uint32_t);
+  if (bytes.size() < kStartBytes) return false;
+  for (const std::uint32_t known :
+       {format::kFormatVersion, format::kSealedFormatVersion, format::kObjectsFormatVersion}) {
+    std::vector<std::byte> number, mended(bytes.begin(), bytes.end());
+    format::ByteWriter(number).u32(known);
+    std::ranges::copy(number, mended.begin() + kStartBytes - 2 * kNumberBytes);
+    RemoteSuperblock decoded;
+    if (decode_remote_superblock(mended, decoded) == SuperblockStatus::ok) return true;
+  }
+  return false;
+}
+
 }  // namespace vellum::remote

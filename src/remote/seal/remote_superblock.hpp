@@ -20,6 +20,8 @@ struct RemoteSuperblock : format::Superblock {
 
 // Without a fingerprint, the bytes are those of the store's file.
 std::vector<std::byte> encode_remote_superblock(const RemoteSuperblock& superblock);
+// Whether only the number of the format is damaged: with a known one, the checksum fits.
+bool has_damaged_number(std::span<const std::byte> bytes);
 format::SuperblockStatus decode_remote_superblock(std::span<const std::byte> bytes,
                                                   RemoteSuperblock& out) noexcept;
 

@@ -1,10 +1,12 @@
 #include "remote/session/known_remotes.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/files/new_file.hpp"
+#include "base/files/real_path.hpp"
 #include "base/try_to.hpp"
 #include "format/wire/whole_file.hpp"
 #include "remote/engine/probe.hpp"
@@ -40,6 +42,29 @@ void require_url(const std::string& url) {
     fail(Errc::invalid_argument, "'{}': a store's remote is not one at an earlier time (at=)", url);
   }
   if (url.size() > kMaxUrlBytes) fail(Errc::invalid_argument, "the URL is too long");
+}
+
+namespace {
+
+// Whether `outer` is `path`, or a directory above it, by any name.
+bool is_at_or_above(const std::string& outer, const std::filesystem::path& path) {
+  for (std::filesystem::path at = path;; at = at.parent_path()) {
+    std::error_code ignored;  // one of them does not exist
+    if (at == outer || std::filesystem::equivalent(at, outer, ignored)) return true;
+    if (!at.has_relative_path()) return false;
+  }
+}
+
+}  // namespace
+
+void require_outside(const store::StoreDirectory& store, const std::string& url) {
+  const RemoteUrl parsed = parse_remote_url(url);
+  if (parsed.kind != RemoteUrl::EngineKind::directory) return;
+  const std::string there = base::real_path(parsed.path), here = base::real_path(store.path());
+  if (!is_at_or_above(there, here) && !is_at_or_above(here, there)) return;
+  fail(Errc::invalid_argument,
+       "{}: a remote and its store {} are two directories, and neither is in the other", url,
+       store.path());
 }
 
 void require_same_store(ObjectStore& objects, const store::StoreDirectory& store) {
@@ -252,6 +277,7 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
     fail(Errc::already_exists, "{} already has a remote '{}'", store.path(), name);
   }
   require_url(url);
+  require_outside(store, url);
   std::shared_ptr<ObjectStore> objects = open_object_store(store.fs(), url), existing;
   if (!options.encrypt) {
     if (!store.is_encrypted()) store::require_may_be_plain(url);
@@ -281,6 +307,52 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
   return probe.one_creator_wins();
 }
 
+namespace {
+
+// Whether the newest head there is the store's. Unless `is_known`, Errc::corrupted if it is not
+// readable. Errors of another store's head.
+bool has_own_head(ObjectStore& objects, const store::StoreDirectory& store, bool is_known) {
+  try {
+    return Remote(objects, store.store_seal()).newest_head().head.number != 0;
+  } catch (const Error& e) {
+    if (!is_known || (e.code() != Errc::corrupted && e.code() != Errc::not_found)) throw;
+    return false;
+  }
+}
+
+// Nullopt: there is none. True: it was damaged, and is put again. Its slots stay.
+std::optional<bool> mend_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                                    bool is_known) {
+  const RemoteSuperblock ours = superblock_there(objects, store);
+  try {
+    require_same_superblock(read_superblock(objects), ours, objects.url());
+    return false;
+  } catch (const Error& e) {
+    if (e.code() == Errc::not_found) return std::nullopt;
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_a_store) throw;
+    if (!has_own_head(objects, store, is_known) && !is_known) throw;
+  }
+  objects.put(kSuperblockKey, encode_remote_superblock(ours));
+  return true;
+}
+
+}  // namespace
+
+bool restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                        std::span<const std::byte> slots, bool is_known) {
+  const RemoteSuperblock ours = superblock_there(objects, store);
+  if (const auto was_damaged = mend_superblock(objects, store, is_known)) return *was_damaged;
+  // The slots come first: a remote with an encrypted superblock has them. They may be another
+  // store's, whose first push did not go on: those of the superblock replace them.
+  if (ours.has_keys()) objects.put_if_absent(kKeySlotsKey, slots);
+  if (!objects.put_if_absent(kSuperblockKey, encode_remote_superblock(ours))) {
+    require_same_superblock(read_superblock(objects), ours, objects.url());
+    return false;
+  }
+  if (ours.has_keys()) objects.put(kKeySlotsKey, slots);
+  return false;
+}
+
 std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   const auto names = remote_names(store);
   const RemoteUrl place = parse_remote_url(url);
@@ -291,26 +363,9 @@ std::string know_remote(store::StoreDirectory& store, const std::string& url) {
   for (int n = 2; std::ranges::count(names, name) != 0; ++n) {
     name = kReplicaName + std::to_string(n);
   }
+  mend_superblock(*open_object_store(store.fs(), url), store, false);
   add_remote(store, name, url, AddRemoteOptions());
   return name;
-}
-
-void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
-                        std::span<const std::byte> slots) {
-  const RemoteSuperblock ours = superblock_there(objects, store);
-  const auto require_ours = [&] {
-    require_same_superblock(read_superblock(objects), ours, objects.url());
-  };
-  try {
-    return require_ours();
-  } catch (const Error& e) {
-    if (e.code() != Errc::not_found) throw;
-  }
-  // The slots come first: a remote with an encrypted superblock has them. They may be another
-  // store's, whose first push did not go on: those of the superblock replace them.
-  if (ours.has_keys()) objects.put_if_absent(kKeySlotsKey, slots);
-  if (!objects.put_if_absent(kSuperblockKey, encode_remote_superblock(ours))) return require_ours();
-  if (ours.has_keys()) objects.put(kKeySlotsKey, slots);
 }
 
 void remove_remote_file(store::StoreDirectory& store, const std::string& name) {

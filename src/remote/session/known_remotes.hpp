@@ -40,6 +40,8 @@ void write_remote_file(store::StoreDirectory& store, const std::string& name,
 
 // Errc::invalid_argument: it is malformed, or too long.
 void require_url(const std::string& url);
+// Errc::invalid_argument: it is the store's own directory, one in it, or one above it.
+void require_outside(const store::StoreDirectory& store, const std::string& url);
 // Errc::invalid_argument: the remote has the versions of another store; wrong_key: one of the two is
 // encrypted, the other is not, or the objects are not encrypted with the key with which these are
 // opened. It may be empty. Call it before anything is written there.
@@ -67,9 +69,11 @@ bool add_remote(store::StoreDirectory& store, const std::string& name, const std
 std::string know_remote(store::StoreDirectory& store, const std::string& url);
 
 // Writes the store's superblock to the remote if it is missing there, and before it these key slots,
-// if it has keys. Errors as in require_same_store().
-void restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
-                        std::span<const std::byte> slots);
+// if it has keys. One that is damaged is replaced if the newest head there is the store's, or
+// `is_known`: the store has pushed or pulled there. True: it was. Errors as in require_same_store();
+// Errc::corrupted: it is damaged, and perhaps another store's.
+bool restore_superblock(ObjectStore& objects, const store::StoreDirectory& store,
+                        std::span<const std::byte> slots, bool is_known);
 
 // Errc::not_found names the remote. Its objects stay. REQUIRES: each pack of the store has a local
 // file; remove_remote() checks that (remote/session/missing_pieces.hpp).

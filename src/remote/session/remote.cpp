@@ -110,17 +110,23 @@ RemoteSuperblock read_superblock(ObjectStore& objects) {
   return read_twice([&] {
     RemoteSuperblock out;
     const std::string name = objects.url() + ": " + kSuperblockKey;
-    switch (decode_remote_superblock(read_superblock_bytes(objects), out)) {
+    const auto bytes = read_superblock_bytes(objects);
+    switch (decode_remote_superblock(bytes, out)) {
       case format::SuperblockStatus::ok:
         return out;
       case format::SuperblockStatus::newer_format:
+        if (has_damaged_number(bytes)) break;
         fail(Errc::newer_format, "{}: written by a newer Vellum", name);
       case format::SuperblockStatus::not_a_store:
+        if (newest_number_at(objects).has_value()) break;
         fail(Errc::not_a_store, "{}: not the superblock of a Vellum store", name);
       case format::SuperblockStatus::corrupted:
         break;
     }
-    fail(Errc::corrupted, "{}: the superblock is corrupted", name);
+    fail(Errc::corrupted,
+         "{}: the superblock is corrupted: a push from the store whose remote it is puts it again, "
+         "and `vellum repair {} --from STORE` does",
+         name, objects.url());
   });
 }
 
@@ -350,6 +356,23 @@ std::optional<HeadId> Remote::id_of_head(std::uint64_t number) const {
 
 bool Remote::has_head(const HeadId& id) const { return id_of_head(id.number) == id; }
 
+bool Remote::has_sound_head(const StoredHead& head) const {
+  assert(head.head.number != 0);
+  const std::string key = head_key(head.head.number);
+  const auto is_sound = [&] {
+    try {
+      const auto bytes = get_if_present(objects_, key, kMaxHeadBytes);
+      Head there;
+      return bytes.has_value() && decode_head(*bytes, file_seal(), there) == nullptr &&
+             base::sha256(frame_of_head(*bytes)) == head.hash && has_sound_objects(there, *bytes);
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted && e.code() != Errc::wrong_key) throw;
+      return false;
+    }
+  };
+  return is_sound() || is_sound();  // the reply may have been damaged in transit
+}
+
 // Whether the head that has the object exists.
 bool Remote::has_start_of(const EmbeddedObject& object) const {
   const auto id = id_of_head(object.head);
@@ -462,30 +485,40 @@ void Remote::restore_table(const ObjectName& table) const {
 
 // After a bucket was restored from an older copy, this store may have seen another head of that
 // number. The head before it tells them apart, as far as gc has left it.
-void Remote::restore_newest_head() const {
+bool Remote::restore_newest_head() const {
   const auto listed = newest_listed_at(objects_);
-  if (!listed.has_value()) return;
+  if (!listed.has_value()) return false;
   const std::string key = head_key(listed->number);
+  std::vector<std::byte> seen;  // before another reading of it
+  if (cache_ != nullptr) cache_->get(cached_head_, seen);
+  base::Sha256 there{};  // of a head that is only damaged in embedded objects
   try {
-    read_head(listed->number);
-    return;
+    const auto head = read_head(listed->number);
+    if (!head.has_value() || has_sound_head(*head)) return false;
+    there = head->hash;
   } catch (const Error& e) {
     if (e.code() != Errc::corrupted) throw;
   }
-  std::vector<std::byte> seen;
-  if (cache_ != nullptr) cache_->get(cached_head_, seen);
+  const bool is_readable = there != base::Sha256{};
   std::optional<StoredHead> before;
   if (listed->number > 1) base::try_to([&] { before = read_head(listed->number - 1); });
   std::optional<std::vector<std::byte>> found;
+  bool is_whole = false;
   for (const auto& bytes :
        {decode_newest_copy(newest_copy(objects_), listed->size_bytes).head, seen}) {
     Head head;
     if (decode_head(bytes, file_seal(), head) != nullptr || head.number != listed->number) continue;
     if (before.has_value() && before->hash != head.before) continue;
-    if (has_sound_objects(head, bytes)) return objects_.put(key, bytes);
-    if (!found.has_value()) found = bytes;  // its objects are pushed again
+    if (is_readable && base::sha256(frame_of_head(bytes)) != there) continue;
+    is_whole = has_sound_objects(head, bytes);
+    if (is_whole || !found.has_value()) found = bytes;  // its objects are pushed again
+    if (is_whole) break;
   }
-  if (found.has_value()) return objects_.put(key, *found);
+  if (is_readable && !is_whole) return false;  // the versions that need them are sent again
+  if (found.has_value()) {
+    objects_.put(key, *found);
+    return true;
+  }
   fail(Errc::corrupted,
        "{}: it is damaged, and no copy of it is left. Remove this object: then the head before it "
        "counts, and a push or "

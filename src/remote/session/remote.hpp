@@ -99,8 +99,10 @@ class Remote {
   // Uploads the table of a head that this store has read, if the remote has lost it.
   void restore_table(const ObjectName& table) const;
   // Uploads the newest head again if it is damaged: from its copy at the remote, or as this store
-  // has last seen it. Errc::corrupted: neither is intact.
-  void restore_newest_head() const;
+  // has last seen it. True: it was. Errc::corrupted: neither is intact.
+  bool restore_newest_head() const;
+  // Whether the remote has this head, undamaged, with its embedded objects. One request.
+  bool has_sound_head(const StoredHead& head) const;
 
   // Publishes `next`, which has all of its versions, as the successor of `base`; sets its number,
   // `before`, write id, witness and table. `embedded` are lists and pieces that become part of the

@@ -207,7 +207,10 @@ SlotsThere slots_for(ObjectStore& objects, const RemoteSuperblock& expected,
                      const std::vector<std::byte>& copy) {
   SlotsThere out;
   const auto require_answer = [](const Error& e) {
-    if (e.code() != Errc::not_found && e.code() != Errc::corrupted && e.code() != Errc::io) throw;
+    if (e.code() != Errc::not_found && e.code() != Errc::corrupted &&
+        e.code() != Errc::not_a_store && e.code() != Errc::io) {
+      throw;
+    }
   };
   try {
     require_same_superblock(read_superblock(objects), expected, objects.url());

@@ -53,6 +53,7 @@ Session::Session(store::StoreDirectory& store, const std::string& name,
 
 void set_remote_url(store::StoreDirectory& store, const std::string& name, const std::string& url) {
   require_url(url);
+  require_outside(store, url);
   const auto objects = opened_objects(store, read_remote_file(store, name),
                                       open_object_store(store.fs(), url), SlotsFrom::remote);
   require_same_store(*objects, store);
@@ -84,6 +85,20 @@ StoredHead Session::newest_head(bool only_newer) {
   }
   if (file_.head_number != 0 && !is_loss_noted()) note_lost(out.head);
   return out;
+}
+
+StoredHead Session::mended_newest_head() {
+  bool is_mended = false;
+  try {
+    is_mended = remote_->restore_newest_head();
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+    fail(Errc::corrupted, "{}; `vellum repair {} --from STORE` from another store may have a copy",
+         e.what(), objects_->url());
+  }
+  if (is_mended)
+    warn(fmt::format("{}: its newest head was damaged, and is put again", objects_->url()));
+  return newest_head();
 }
 
 // Other stores may have pushed since this one has looked: their heads may be in an older copy, too.
@@ -133,13 +148,17 @@ void Session::require_newer(const StoredHead& newest) const {
   const std::uint64_t number = newest.head.number;
   if (number > file_.head_number || (number == file_.head_number && newest.hash == file_.head_hash))
     return;
-  if (file_.head_number != 0 && file_.head_hash != base::Sha256{})
+  // A pull that takes over accepts an older one, although the loss is noted until the next push.
+  const bool is_accepted =
+      is_loss_noted() && file_.seen_head.number != 0 && file_.seen_head.number < file_.head_number;
+  if (file_.head_number != 0 && !is_accepted)
     fail(Errc::untrusted, "{}: the remote has lost versions that this store has sent",
          objects_->url());
 }
 
-void Session::note_seen(const StoredHead& newest) {
+void Session::note_seen(const StoredHead& newest, bool accepts_older) {
   if (newest.head.number == 0 || file_.seen_hash == newest.hash) return;
+  if (newest.head.number <= file_.seen_head.number && !accepts_older) return;
   file_.seen_head = newest.head.id();
   file_.seen_hash = newest.hash;
   write_remote_file(store_, name_, file_, true);
@@ -154,7 +173,7 @@ bool Session::remembers(const StoredHead& newest) const {
 
 void Session::published(const StoredHead& head) noexcept {
   assert(head.head.number != 0);
-  if (remembers(head)) {
+  if (remembers(head) && head.head.number > file_.seen_head.number) {
     file_.seen_head = head.head.id();
     file_.seen_hash = head.hash;
   }
@@ -208,8 +227,14 @@ std::vector<std::byte> Session::slots_to_put() const {
   return unopened_slots_.empty() ? file_.objects_key->slots : unopened_slots_;
 }
 
-void Session::restore_superblock() {
-  remote::restore_superblock(*objects_, store_, slots_to_put());
+bool Session::restore_superblock() {
+  const bool is_known =
+      file_.head_number != 0 || file_.seen_head.number != 0 || !file_.branches.empty();
+  const bool was_damaged = remote::restore_superblock(*objects_, store_, slots_to_put(), is_known);
+  if (was_damaged) {
+    warn(fmt::format("{}: {} was damaged, and is put again", objects_->url(), kSuperblockKey));
+  }
+  return was_damaged;
 }
 
 void Session::follow_slots_there(std::vector<std::byte>& unopened, bool looks) {
@@ -218,6 +243,7 @@ void Session::follow_slots_there(std::vector<std::byte>& unopened, bool looks) {
   if (slots == file_.objects_key->slots) {
     unopened.clear();
   } else if (!slots.empty() && slots != unopened) {
+    restore_superblock();  // they are tried with the one that is there
     if (open_unasked(*objects_, store_, slots)) {
       note_key_slots(slots);
       unopened.clear();

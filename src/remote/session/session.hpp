@@ -39,6 +39,8 @@ class Session {
   // replicated; that is durable on return. `only_newer`: that, and going_back(), are Errc::untrusted,
   // and nothing is noted.
   StoredHead newest_head(bool only_newer = false);
+  // The same. A damaged one is put again (Remote::restore_newest_head()), with a warning.
+  StoredHead mended_newest_head();
   // Such a loss was found otherwise. Durable on return.
   void note_lost(const Head& newest);
   // The least number of heads that follow such a loss, until one is published; 0: any.
@@ -48,8 +50,9 @@ class Session {
   // A sentence: this store has seen a newer head, or one that this one does not descend from. Empty: it
   // has not.
   std::string going_back(const StoredHead& newest) const;
-  // A pull has seen it. Durable on return.
-  void note_seen(const StoredHead& newest);
+  // A pull has seen it. It replaces a head with a greater number only if `accepts_older`. Durable on
+  // return.
+  void note_seen(const StoredHead& newest, bool accepts_older);
   // Whether this store remembers such a head: it does if a version there is signed, or if it already
   // remembers one. An older Vellum does not read the remote's file then.
   bool remembers(const StoredHead& newest) const;
@@ -57,8 +60,9 @@ class Session {
   void published(const StoredHead& head) noexcept;
   // Updates these branches in the remote's file. Durable on return.
   void note(const std::vector<SeenBranch>& branches);
-  // Writes the superblock if it is missing there (remote::restore_superblock()).
-  void restore_superblock();
+  // Writes the superblock if it is missing or damaged there (remote::restore_superblock()). True: it
+  // was damaged, which is a warning.
+  bool restore_superblock();
   // Puts the key slots of an encrypted store there, unless they are those that this store last put
   // there, or was cloned with. `looks`: also if the remote has lost them, or they are damaged; that
   // is one request. Of a remote that is encrypted by objects, puts its slots there again if `looks`,
