@@ -297,7 +297,10 @@ void BranchWriter::Impl::start_epoch_at_snapshot(const NameLock& claim, Version&
     if (e.code() != Errc::already_exists && has_snapshot(store, claim.name())) poison = e.what();
     throw;
   }
-  if (signing != nullptr) signed_last = std::move(ref);
+  if (signing != nullptr) {
+    signed_last = std::move(ref);
+    keeps_last = true;
+  }
   version = base_after_snapshot(std::move(version), claim.name());
   try {
     journal->start_epoch(version);

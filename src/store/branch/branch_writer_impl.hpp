@@ -49,7 +49,8 @@ struct BranchWriter::Impl {
   bool checkpointing = false;                // `chains` may be ahead of it
   Dedup dedup;                               // active during a large commit
   std::optional<format::SnapshotRef> signed_last;  // by this writer, and published
-  KeptTree kept_tree;                              // of `signed_last`, as the pages are stored
+  KeptTree kept_tree;                              // the pages of a tree, as they are stored
+  bool keeps_last = false;                         // that of `signed_last`
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused
 
@@ -77,7 +78,7 @@ struct BranchWriter::Impl {
                   const NewSnapshot* snapshot = nullptr);
   // Those of the journal's commits up to this sequence that a push has staged.
   std::optional<StagedCommits> staged_commits(std::uint64_t sequence) const;
-  // Moves the last checkpoint of the next write_checkpoint() to the staged commits.
+  // Moves the last checkpoint of the next write_changes() to the staged commits.
   void continue_from(const StagedCommits& staged, format::Version& next);
   void accept(format::Version next);
   void write_note(const NameLock& claim) const;

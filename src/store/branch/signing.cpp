@@ -196,16 +196,16 @@ void sign_statement(const PackStore& store, const Signing& signing, SnapshotRef&
 
 // The signed version whose tree the version may still have. One that another key has signed says
 // nothing about the content that this key signs. Of one that this writer has signed itself, it knows
-// the ref, and the kept pages are those of its tree.
+// the ref, and the kept pages are those of its tree. If the parent is another one, somebody may have
+// exchanged a ref: then nothing is taken, and the next snapshot is hashed as a whole.
 std::optional<OpenSigned> BranchWriter::Impl::take_tree_before(const Version& version,
                                                                const Signing& signing) {
   const auto& parent = signing.parent;
   const bool is_own = parent.has_value() && is_signed_last(*parent);
-  const bool is_exchanged =
-      !is_own && parent.has_value() && signed_last.has_value() && signed_last->name == parent->name;
-  signed_last.reset();  // from here on, the kept pages are those of the next tree
-  if (!is_own) kept_tree.clear();
-  if (!parent.has_value() || is_exchanged || parent->signature->key != signing.signature.key ||
+  const bool may_be_exchanged = signed_last.has_value() && !is_own;
+  // From here on, the kept pages are those of the next tree.
+  if (!std::exchange(keeps_last, false) || !is_own) kept_tree.clear();
+  if (!parent.has_value() || may_be_exchanged || parent->signature->key != signing.signature.key ||
       parent->version.region_bytes > version.region_bytes) {
     return std::nullopt;
   }

@@ -102,9 +102,11 @@ TEST_F(Signing, AnotherSignerBetweenIsNoticed) {
   EXPECT_EQ(ref("e").signature->parent_name, "c");
 }
 
+class ExchangedRef : public SignatureAttack, public testing::WithParamInterface<bool> {};
+
 // The ref of v3 gets the page map of a later commit, so that nothing seems to differ. The writer that has
-// signed v3 is still open.
-TEST_F(SignatureAttack, AnExchangedRefIsNotContinuedByItsSigner) {
+// signed v3 is still open, and a snapshot may fail meanwhile.
+TEST_P(ExchangedRef, IsNotContinuedByItsSigner) {
   model_.store64(60, 8, 76);
   commit(*writer_, model_, false);
   writer_->checkpoint_journal();
@@ -112,10 +114,20 @@ TEST_F(SignatureAttack, AnExchangedRefIsNotContinuedByItsSigner) {
   ASSERT_NE(forged.version.runs, writer_->head().runs);
   forged.version.runs = writer_->head().runs;
   put_ref(forged);
+  if (GetParam()) {
+    const std::string tmp = store_->tmp_directory();
+    std::filesystem::rename(tmp, tmp + ".gone");
+    Model other = model_;
+    other.store64(52, 8, 78);
+    EXPECT_THROW(snapshot(other, "v4"), Error);
+    std::filesystem::rename(tmp + ".gone", tmp);
+  }
   model_.store64(51, 8, 77);
   snapshot(model_, "v4");
   expect_signed("v4", model_);
 }
+
+INSTANTIATE_TEST_SUITE_P(AfterAFailure, ExchangedRef, testing::Bool());
 
 TEST(TreePage, ItsRootIsThatOfItsNodes) {
   std::mt19937_64 random(1);

@@ -1,7 +1,7 @@
 // store/catalog/snapshots/snapshot_note.hpp: a commit and the name of its snapshot are one step.
 //
 // Order of writes of a snapshot's commit: its records; a note in the branch's directory with the
-// snapshot's name and the journal's epoch; the ref, which is the commit point of both; the
+// snapshot's name and the journal's epoch, which may also precede the records; the ref, which is the commit point of both; the
 // journal's next epoch, whose base is the snapshot. After a crash before the last step, the note
 // identifies the ref, which has the head. All readers of a head check for it with snapshot_ahead(),
 // all that write the journal with catch_up_with_snapshot().
