@@ -80,7 +80,7 @@ void PackStore::require_plain(const char* what) const {
   if (!is_encrypted()) return;
   fail(Errc::unsupported,
        "{}: the store is encrypted, and {} would not be: `vellum export` the versions that "
-       "`vellum verify` names as intact, and import it into a new encrypted store, or `vellum "
+       "`vellum verify` finds intact, and import them into a new encrypted store, or `vellum "
        "clone` "
        "a remote of the store",
        path(), what);
