@@ -12,9 +12,8 @@
 namespace vellum::remote {
 
 // Writes the hold of the session's store at its place, with the pieces of the previous one, unless
-// that is damaged. The
-// hold is effective if a head that is read afterwards has the generation of the head from which
-// `pieces` are.
+// that is damaged. The hold is effective if a head that is read afterwards has the generation of the
+// head from which `pieces` are.
 void put_hold(const Session& session, const PieceList& pieces);
 // Writes it again if it lacks some of `pieces`: it was removed or damaged, or the store is a
 // copy of a lazy clone, perhaps over an older copy.

@@ -62,11 +62,11 @@ bool has_damaged_number(std::span<const std::byte> bytes) {
   if (bytes.size() < kStartBytes) return false;
   for (const std::uint32_t known :
        {format::kFormatVersion, format::kSealedFormatVersion, format::kObjectsFormatVersion}) {
-    std::vector<std::byte> number, mended(bytes.begin(), bytes.end());
+    std::vector<std::byte> number, tried(bytes.begin(), bytes.end());
     format::ByteWriter(number).u32(known);
-    std::ranges::copy(number, mended.begin() + kStartBytes - 2 * kNumberBytes);
+    std::ranges::copy(number, tried.begin() + kStartBytes - 2 * kNumberBytes);
     RemoteSuperblock decoded;
-    if (decode_remote_superblock(mended, decoded) == SuperblockStatus::ok) return true;
+    if (decode_remote_superblock(tried, decoded) == SuperblockStatus::ok) return true;
   }
   return false;
 }

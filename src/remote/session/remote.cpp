@@ -57,7 +57,12 @@ void require_sound(const std::string& name, const char* problem, std::span<const
         return Errc::corrupted;
     }
   };
-  fail(code_of(format::check_frame(bytes, store_id)), "{}: {}", name, problem);
+  const Errc code = code_of(format::check_frame(bytes, store_id));
+  fail(code, "{}: {}{}", name, problem,
+       code == Errc::invalid_argument
+           ? ": this is not a remote of the store (`vellum remote set-url` changes its URL, and "
+             "`vellum clone` makes a store of this one)"
+           : "");
 }
 
 std::optional<std::vector<std::byte>> get_if_present(ObjectStore& objects, const std::string& key,

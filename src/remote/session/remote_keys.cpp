@@ -173,7 +173,11 @@ RemoteSuperblock superblock_there(const ObjectStore& objects, const store::Store
 void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblock& ours,
                              const std::string& url) {
   if (there.store_id != ours.store_id) {
-    fail(Errc::invalid_argument, "{}: the remote has the versions of another store", url);
+    fail(Errc::invalid_argument,
+         "{}: the remote has the versions of another store: choose another URL, or use a clone of "
+         "this one "
+         "(`vellum clone {} DIR`)",
+         url, url);
   }
   if (there.has_keys() && !ours.has_keys()) {
     fail(Errc::wrong_key, "{}: the remote is encrypted, and the store is not{}", url,

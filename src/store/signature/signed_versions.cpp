@@ -255,6 +255,10 @@ format::PageProof prove_pages(StoreDirectory& store, const std::string& name,
   const std::uint64_t bytes = now.ref.version.region_bytes, pages = format::pages_in(bytes);
   if (range.count == 0 || range.first >= pages || range.count > pages - range.first ||
       range.count > format::kMaxProvenPages) {
+    if (range.first < pages && range.count > pages - range.first) {
+      fail(Errc::invalid_argument, "{} has {} pages, 0 to {}: {}+{} passes the end", label, pages,
+           pages - 1, range.first, range.count);
+    }
     fail(Errc::invalid_argument, "{} has {} pages; a proof is for 1 to {} of them", label, pages,
          format::kMaxProvenPages);
   }

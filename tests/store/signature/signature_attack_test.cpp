@@ -14,6 +14,9 @@ TEST_F(SignatureAttack, AChangedPageIsNamed) {
                        "not what was signed"));
   // Other pages can still be proven.
   EXPECT_NO_THROW(prove_pages(*store_, "v2", {78, 1}));
+  EXPECT_TRUE(contains(
+      error_text(Errc::invalid_argument, [&] { prove_pages(*store_, "v2", {78, 1u << 17}); }),
+      "passes the end"));
 }
 
 TEST_F(SignatureAttack, AChangedPageWithItsTreeIsNoticed) {

@@ -78,7 +78,12 @@ format::StoreSeal PackStore::store_seal() const noexcept {
 }
 void PackStore::require_plain(const char* what) const {
   if (!is_encrypted()) return;
-  fail(Errc::unsupported, "{}: the store is encrypted, and {} would not be yet", path(), what);
+  fail(Errc::unsupported,
+       "{}: the store is encrypted, and {} would not be: `vellum export` the versions that "
+       "`vellum verify` finds intact, and import them into a new encrypted store, or `vellum "
+       "clone` "
+       "a remote of the store",
+       path(), what);
 }
 std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
 std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
