@@ -159,6 +159,7 @@ void Session::require_newer(const StoredHead& newest) const {
 void Session::note_seen(const StoredHead& newest, bool accepts_older) {
   if (newest.head.number == 0 || file_.seen_hash == newest.hash) return;
   if (newest.head.number <= file_.seen_head.number && !accepts_older) return;
+  if (is_loss_noted() && newest.head.number < file_.head_number && !accepts_older) return;
   file_.seen_head = newest.head.id();
   file_.seen_hash = newest.hash;
   write_remote_file(store_, name_, file_, true);
