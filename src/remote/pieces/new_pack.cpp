@@ -22,11 +22,13 @@ std::vector<std::byte> new_pack_header(const store::StoreDirectory& store, std::
 }
 
 void fail_diverged(const std::string& path, std::uint64_t offset_bytes) {
-  fail(Errc::corrupted,
-       "{} at byte {}: the remote has two records for one place: they are of two copies of one store "
-       "that have diverged. `vellum clone URL DIRECTORY VERSION` gets each version by itself; after "
-       "`vellum rm URL VERSION` and `vellum gc URL`, the others come together",
-       path, offset_bytes);
+  fail(
+      Errc::corrupted,
+      "{} at byte {}: the remote has two records for one place: they are of two copies of one "
+      "store "
+      "that have diverged. `vellum clone URL DIRECTORY VERSION` gets each version by itself; after "
+      "`vellum rm URL VERSION` and `vellum gc URL`, the others come together",
+      path, offset_bytes);
 }
 
 void require_not_ours(const store::StoreDirectory& store, const store::Roots& roots,
