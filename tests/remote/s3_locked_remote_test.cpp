@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "remote/locked_fixture.hpp"
+#include "remote/repair_remote.hpp"
 
 namespace vellum::remote::test {
 namespace {
