@@ -449,7 +449,7 @@ TEST_F(OperatorTest, AStoreIsNotItsOwnRemote) {
   fs::create_directory_symlink(dir.path("s"), dir.path("link"));
   for (const std::string& path :
        {dir.path("s"), dir.path("s") + "/r", dir.path("link"), dir.path("link") + "/a/b",
-        dir.path("s") + "/../s/packs", dir.path("") + "."}) {
+        dir.path("s") + "/../s/packs", dir.path(".")}) {
     const std::string place = "file://" + path;
     EXPECT_ERRC(add_remote(*store, "self", place, {}), Errc::invalid_argument);
     EXPECT_ERRC(set_remote_url(*store, "origin", place), Errc::invalid_argument);
