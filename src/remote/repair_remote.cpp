@@ -78,13 +78,17 @@ RemoteRepairReport repair_remote(store::StoreDirectory& store, const std::string
   const bool had_bad_superblock = session.restore_superblock();
   const bool had_no_slots = session.follow_key_slots(true);
   const Remote& remote = session.remote();
-  remote.restore_newest_head();
+  const bool had_bad_head = remote.restore_newest_head();
   const ObjectName table = remote.newest_head().head.table;
   if (table.size_bytes != 0) remote.restore_table(table);
   const Remote uncached(*objects, store.store_seal());
   RemoteRepairReport report;
   report.found = report.left = verify_remote(uncached, true, progress).damages;
   if (had_bad_superblock) report.found.push_back({kSuperblockKey, "unusable: put again", {}});
+  if (had_bad_head) {
+    report.found.push_back(
+        {head_key(remote.newest_number().value_or(0)), "damaged: put again", {}});
+  }
   if (had_no_slots) report.found.push_back({kKeySlotsKey, "unusable: put again", {}});
   report.warnings = session.warnings();
   // A piece that only a damaged list has is checked in the next round, when the list is repaired.
