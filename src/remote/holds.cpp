@@ -52,10 +52,6 @@ bool has_object(const Remote& remote, const std::string& key) {
   return !found.empty() && found.front().key == key;
 }
 
-}  // namespace
-
-namespace {
-
 // Of damage, not of a newer format. The object is not the remote's, or not whole.
 bool is_damaged_hold(const Error& e) {
   return e.code() == Errc::corrupted || e.code() == Errc::invalid_argument ||
