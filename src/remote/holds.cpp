@@ -124,8 +124,7 @@ std::optional<Hold> read_hold(const Remote& remote, const std::string& key) {
     const std::string name = key.substr(std::string_view(kHoldPrefix).size());
     fail(Errc::corrupted,
          "{}; the next pull of the lazy clone whose hold it is puts it again; if that clone is "
-         "gone, "
-         "{}",
+         "gone, {}",
          e.what(),
          parse_hold_name(name).has_value()
              ? fmt::format("`vellum forget {} --hold {}` removes it", remote.objects().url(), name)

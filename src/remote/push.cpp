@@ -214,15 +214,9 @@ class Push {
 
   // A dry run mends nothing.
   StoredHead newest_head() {
-    if (!options_.dry_run && std::exchange(may_be_damaged_, false)) {
-      return session_.mended_newest_head();
-    }
-    try {
-      return session_.newest_head();
-    } catch (const Error& e) {
-      if (e.code() != Errc::corrupted || options_.dry_run) throw;
-    }
-    return session_.mended_newest_head();
+    if (options_.dry_run) return session_.newest_head();
+    const bool may_be_damaged = std::exchange(may_be_damaged_, false);
+    return may_be_damaged ? session_.mended_newest_head() : session_.readable_newest_head();
   }
 
   // Pushes with the last head that this store has seen as the base, and checks during the uploads

@@ -205,14 +205,7 @@ bool Replicator::check_remote(Session& session) {
   if (is_unchanged(session.remote())) return false;
   listed_ = Clock::now();
   if (seen_objects_.is_known()) session.restore_superblock();  // unknown: the push does it
-  StoredHead newest;
-  try {
-    newest = session.newest_head();
-  } catch (const Error& e) {
-    if (e.code() != Errc::corrupted) throw;
-    newest = session.mended_newest_head();
-  }
-  const Head& head = newest.head;
+  const Head head = session.readable_newest_head().head;
   if (session.has_lost()) seen_objects_.forget();
   for (const std::string& name : store::snapshot_names(store_)) {
     if (seen_objects_.is_known() || head.find(name) == nullptr || refused_.contains(name)) continue;

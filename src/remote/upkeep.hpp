@@ -13,7 +13,7 @@ namespace vellum::remote {
 
 struct RemoteDamage {
   std::string object, reason;
-  std::vector<std::string> versions;  // that need it; sorted. None: it is a hold
+  std::vector<std::string> versions;  // that need it; sorted. None: it is no content, e.g. a hold
 };
 
 struct RemoteVerifyReport {

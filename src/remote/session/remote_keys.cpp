@@ -175,8 +175,7 @@ void require_same_superblock(const RemoteSuperblock& there, const RemoteSuperblo
   if (there.store_id != ours.store_id) {
     fail(Errc::invalid_argument,
          "{}: the remote has the versions of another store: choose another URL, or use a clone of "
-         "this one "
-         "(`vellum clone {} DIR`)",
+         "this one (`vellum clone {} DIR`)",
          url, url);
   }
   if (there.has_keys() && !ours.has_keys()) {

@@ -101,6 +101,15 @@ StoredHead Session::mended_newest_head() {
   return newest_head();
 }
 
+StoredHead Session::readable_newest_head() {
+  try {
+    return newest_head();
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+  }
+  return mended_newest_head();
+}
+
 // Other stores may have pushed since this one has looked: their heads may be in an older copy, too.
 std::uint64_t Session::number_after_loss() const noexcept {
   constexpr std::uint64_t kMargin = 1u << 20;

@@ -41,6 +41,8 @@ class Session {
   StoredHead newest_head(bool only_newer = false);
   // The same. A damaged one is put again (Remote::restore_newest_head()), with a warning.
   StoredHead mended_newest_head();
+  // The same, without looking at a head that can be read.
+  StoredHead readable_newest_head();
   // Such a loss was found otherwise. Durable on return.
   void note_lost(const Head& newest);
   // The least number of heads that follow such a loss, until one is published; 0: any.

@@ -81,8 +81,7 @@ void PackStore::require_plain(const char* what) const {
   fail(Errc::unsupported,
        "{}: the store is encrypted, and {} would not be: `vellum export` the versions that "
        "`vellum verify` finds intact, and import them into a new encrypted store, or `vellum "
-       "clone` "
-       "a remote of the store",
+       "clone` a remote of the store",
        path(), what);
 }
 std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
